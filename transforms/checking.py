@@ -12,10 +12,9 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from funcgrad import backend, tree
-from funcgrad.core import Tracer
 from funcgrad.errors import GradientCheckError, InputError
 from funcgrad.numpy_code import SelfRebuilding
-from funcgrad.transforms.arguments import argument_positions, describe_result, merge_leaves, split_aux
+from funcgrad.transforms.arguments import argument_positions, describe_result, is_array, merge_leaves, split_aux
 from funcgrad.transforms.products import jvp, vjp
 from funcgrad.transforms.referee import ACCURATE_FRACTION, Estimate, Measured, Referee
 from funcgrad.transforms.static_arguments import argument_names, replace_at
@@ -57,9 +56,7 @@ class Problem:
         self.args = [tree.map(_to_numpy, arg) for arg in args]
         self.kwargs = tree.map(_to_numpy, kwargs)
         every = tuple(range(len(args)))
-        self.chosen = (
-            every if argnums is None else argument_positions("crosscheck", check_argnums("crosscheck", argnums), args)
-        )
+        self.chosen = every if argnums is None else argument_positions(call, check_argnums(call, argnums), args)
         names = argument_names(fun, len(args))
         self.leaves, self.spec = tree.flatten(tuple(self.args[i] for i in self.chosen))
         paths = [names[i] + path for i in self.chosen for path in tree.flatten_with_path(self.args[i])[0]]
@@ -124,7 +121,7 @@ def _double(leaf: Any) -> Any:
 
 
 def _floating(leaf: Any) -> bool:
-    return (isinstance(leaf, Tracer) or backend.is_value(leaf)) and backend.is_inexact(leaf)
+    return is_array(leaf) and backend.is_inexact(leaf)
 
 
 #: Tolerance relative to the largest entry of a derivative, by the bytes of the coarsest dtype of arguments and results.
@@ -300,31 +297,26 @@ def _check_reverse(
     referee = Referee(total, d.point, real=d.real, allowed=lambda found: atol + rtol * _largest(found))
     computed = pulled(*d.point)
     weights = _entries(list(map(np.conj, cts)), d.real)
-    rest = (
-        None
-        if whole_direction is None
-        else Estimate(weights @ whole_direction.value, abs(weights) @ whole_direction.error)
-    )
+    rest = whole_direction and Estimate(weights @ whole_direction.value, abs(weights) @ whole_direction.error)
     for i, ct in enumerate(computed):
         along = [t if i == j else np.zeros_like(t) for j, t in enumerate(directions)]
-        if i + 1 == len(computed) and rest is not None and _agrees(rest, np.multiply(ct, along[i]), rtol, atol):
+        products = np.multiply(ct, along[i])
+        if i + 1 == len(computed) and rest is not None and _agrees(rest, products, rtol, atol):
             break
         off, measured = _discrepancy(referee, ct, along, i)
         if rest is not None:
             rest = Estimate(rest.value - measured.value[0], rest.error + measured.error[0])
-        span = max(float(np.sum(np.abs(np.multiply(ct, along[i])))), float(np.abs(measured.value[0])))
+        span = max(float(np.sum(np.abs(products))), float(np.abs(measured.value[0])))
         if np.any(measured.jump):
-            _raise_check_error(d, "rev", d.paths[i], np.real(np.sum(np.multiply(ct, along[i]))), measured, 0, _KINK)
+            _raise_check_error(d, "rev", d.paths[i], np.real(np.sum(products)), measured, 0, _KINK)
         if not (np.isfinite(measured.error[0]) and measured.error[0] <= atol + _UNSURE * span):
-            _raise_check_error(
-                d, "rev", d.paths[i], np.real(np.sum(np.multiply(ct, along[i]))), measured, 0, _UNMEASURED
-            )
+            _raise_check_error(d, "rev", d.paths[i], np.real(np.sum(products)), measured, 0, _UNMEASURED)
         if not off <= atol + rtol * span + _SAFETY * measured.error[0]:
             verdict = _KINK if referee.has_kink(along, measured) else _WRONG
             index, along = _find_wrong_entry(referee, ct, along, i)
             _, measured = _discrepancy(referee, ct, along, i)
-            path = d.paths[i] + (f"[{', '.join(map(str, index))}]" if index else "")
-            _raise_check_error(d, "rev", path, np.real(np.sum(np.multiply(ct, along[i]))), measured, 0, verdict)
+            path, total_there = _entry_at(d.paths[i], index), np.real(np.sum(np.multiply(ct, along[i])))
+            _raise_check_error(d, "rev", path, total_there, measured, 0, verdict)
     paths = [f"cotangent of {path}" for path in d.paths]
     return _Derivative(d.name, pulled, d.point, computed, d.paths, paths, ("rev", *d.modes))
 
@@ -393,9 +385,13 @@ def _entry_path(number: int, leaves: Leaves, paths: list[str]) -> str:
         size = int(np.size(leaf)) * (2 if np.iscomplexobj(leaf) else 1)
         if number < size:
             index = np.unravel_index(number % max(int(np.size(leaf)), 1), np.shape(leaf)) if np.shape(leaf) else ()
-            return path + (f"[{', '.join(str(int(k)) for k in index)}]" if index else "")
+            return _entry_at(path, index)
         number -= size
     return "the result"
+
+
+def _entry_at(path: str, index: Sequence[Any]) -> str:
+    return f"{path}[{', '.join(map(str, index))}]" if index else path
 
 
 def _largest(*rows: np.ndarray) -> float:

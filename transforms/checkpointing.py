@@ -8,7 +8,7 @@ import operator
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from types import CellType, FunctionType, MethodType
-from typing import Any, NamedTuple, ParamSpec, TypeVar, cast, overload
+from typing import Any, NamedTuple, ParamSpec, TypeVar, overload
 
 import toolz
 from toolz.functoolz import Compose
@@ -22,7 +22,7 @@ from funcgrad.primitives.indexing import getitem
 from funcgrad.replay import Chain
 from funcgrad.replay.chain import states_for
 from funcgrad.replay.memory import CHECKPOINT_NAME, Memory
-from funcgrad.transforms.arguments import owned_tree
+from funcgrad.transforms.arguments import is_array, owned_tree
 from funcgrad.transforms.policies import Policy, everything_saveable
 from funcgrad.transforms.snapshots import Store
 from funcgrad.transforms.transformed import Transformed, check_callable, name_of
@@ -30,34 +30,21 @@ from funcgrad.typing import PyTree
 from funcgrad.writable import detached_copy
 
 
-def inner_functions(x: Any) -> tuple[Any, ...]:
-    """Return the functions that a callable is made of.
-
-    Example:
-        >>> inner_functions(functools.partial(max, 1)), inner_functions(toolz.compose(abs, len)), inner_functions(abs)
-        ((<built-in function max>,), (<built-in function len>, <built-in function abs>), ())
-    """
-    if type(x) is MethodType:
-        return (x.__func__,)
-    if type(x) is functools.partial or type(x) is toolz.curry:
-        return (x.func,)
-    if type(x) is Compose:
-        return (x.first, *x.funcs)
-    return (x.fun,) if type(x) is Transformed else ()
+def _partial_with(x: Any, fun: Any) -> Any:
+    return type(x)(fun, *x.args, **x.keywords)
 
 
-def with_inner_functions(x: Any, functions: Sequence[Any]) -> Any:
-    """Rebuild the callable ``x`` with ``functions`` in place of ``inner_functions(x)``."""
-    if type(x) is MethodType:
-        return MethodType(functions[0], x.__self__)
-    if type(x) is Compose:
-        return Compose(tuple(reversed(functions)))
-    if type(x) is Transformed:
-        return Transformed(x.run, functions[0], x.options, x.summary)
-    return type(x)(functions[0], *x.args, **x.keywords)
+#: By type of a callable made of other functions: what returns these functions, and what rebuilds it with others.
+_PARTS: dict[type, tuple[Callable[[Any], tuple[Any, ...]], Callable[..., Any]]] = {
+    MethodType: (lambda x: (x.__func__,), lambda x, fun: MethodType(fun, x.__self__)),
+    functools.partial: (lambda x: (x.func,), _partial_with),
+    toolz.curry: (lambda x: (x.func,), _partial_with),
+    Compose: (lambda x: (x.first, *x.funcs), lambda x, *functions: Compose(tuple(reversed(functions)))),
+    Transformed: (lambda x: (x.fun,), lambda x, fun: Transformed(x.run, fun, x.options, x.summary)),
+}
 
 
-def has_value(cell: CellType) -> bool:
+def _has_value(cell: CellType) -> bool:
     """Whether a closed-over variable has a value already."""
     try:
         cell.cell_contents  # noqa: B018
@@ -66,7 +53,7 @@ def has_value(cell: CellType) -> bool:
     return True
 
 
-def freeze_closure(fun: Callable[..., Any]) -> Callable[..., Any]:
+def _freeze_closure(fun: Callable[..., Any]) -> Callable[..., Any]:
     """Return ``fun`` with its closed-over variables, and those of the functions it closes over, as they are now.
 
     ``for w in weights: h = checkpoint(lambda h: h @ w)(h)`` makes functions that all read one variable. When the
@@ -79,7 +66,7 @@ def freeze_closure(fun: Callable[..., Any]) -> Callable[..., Any]:
     Example:
         >>> def make():
         ...     k = 1
-        ...     copy = freeze_closure(lambda: k)
+        ...     copy = _freeze_closure(lambda: k)
         ...     k = 2
         ...     return copy
         >>> make()()
@@ -94,13 +81,13 @@ def freeze_closure(fun: Callable[..., Any]) -> Callable[..., Any]:
 
 def _collect_closures(x: Any, found: dict[int, FunctionType]) -> None:
     """Add to ``found`` all functions with closed-over variables that ``x`` is made of or closes over."""
-    if type(x) is not FunctionType:
-        for part in inner_functions(x):
+    if type(x) in _PARTS:
+        for part in _PARTS[type(x)][0](x):
             _collect_closures(part, found)
-    elif x.__closure__ is not None and id(x) not in found:
+    elif type(x) is FunctionType and x.__closure__ is not None and id(x) not in found:
         found[id(x)] = x
         for cell in x.__closure__:
-            if has_value(cell):
+            if _has_value(cell):
                 _collect_closures(cell.cell_contents, found)
 
 
@@ -114,11 +101,12 @@ def _copy_callable(x: Any, done: dict[int, Any], cells: dict[int, CellType]) -> 
     """Return ``x`` with copies of its functions and variables; ``done`` and ``cells`` are the copies made so far."""
     if isinstance(x, Tracer):  # the program may write to it
         return detached_copy(x)
-    if type(x) is not FunctionType:
-        parts = inner_functions(x)
+    if type(x) in _PARTS:
+        parts_of, rebuilt = _PARTS[type(x)]
+        parts = parts_of(x)
         copies = [_copy_callable(part, done, cells) for part in parts]
-        return x if all(map(operator.is_, parts, copies)) else with_inner_functions(x, copies)
-    if x.__closure__ is None:
+        return x if all(map(operator.is_, parts, copies)) else rebuilt(x, *copies)
+    if type(x) is not FunctionType or x.__closure__ is None:
         return x
     if id(x) in done:
         return done[id(x)]
@@ -128,7 +116,7 @@ def _copy_callable(x: Any, done: dict[int, Any], cells: dict[int, CellType]) -> 
     copy = done[id(x)] = FunctionType(x.__code__, x.__globals__, x.__name__, x.__defaults__, new_closure)
     copy.__kwdefaults__, copy.__qualname__, copy.__dict__ = x.__kwdefaults__, x.__qualname__, x.__dict__
     for cell in new:  # a variable may hold ``x`` itself
-        if has_value(cell):
+        if _has_value(cell):
             cells[id(cell)].cell_contents = _copy_callable(cell.cell_contents, done, cells)
     return copy
 
@@ -159,11 +147,7 @@ def checkpoint_name(x: PyTree, name: str) -> PyTree:
         >>> bool((grad(kept)(np.ones(3)) == grad(layer)(np.ones(3))).all())
         True
     """
-    return tree.map(lambda leaf: _name_operation(leaf, name=name) if _is_array(leaf) else leaf, x)
-
-
-def _is_array(x: Any) -> bool:
-    return isinstance(x, Tracer) or backend.is_value(x)
+    return tree.map(lambda leaf: _name_operation(leaf, name=name) if is_array(leaf) else leaf, x)
 
 
 class _Options(NamedTuple):
@@ -257,11 +241,11 @@ def run_checkpoint(fun: Callable[..., Any], options: _Options, args: Any, kwargs
     fixed = {i % len(args): args[i] for i in static}
     moving = tuple(None if i in fixed else arg for i, arg in enumerate(args))
 
-    kept = freeze_closure(fun)
+    kept = _freeze_closure(fun)
 
     def step(_: int, state: Any, is_rerun: bool) -> Any:
         given, named = state
-        function = freeze_closure(kept) if is_rerun else fun
+        function = _freeze_closure(kept) if is_rerun else fun
         return function(*[fixed.get(i, arg) for i, arg in enumerate(given)], **named)
 
     memory = None if policy is None else Memory(name, policy)
@@ -331,9 +315,13 @@ def checkpoint_chain(
             "of steps."
         )
     if known is not None and iterator is not None:
-        items, iterator = _take(iterator, known), None
-    given: Sequence[Any] = [] if items is None else items
-    kept_items = _items_for_rerun(given)
+        items, iterator = list(itertools.islice(iterator, known)), None
+        if len(items) < known:
+            raise ShapeError(
+                f"checkpoint_chain: xs ended early, got {len(items)} items for {known} steps. They must agree."
+            )
+    given: Any = [] if items is None else items
+    kept_items: Any = _items_for_rerun(given)
     one_step = _chain_step(functions, given, kept_items, args)
     if budget is None:
         budget = _DEFAULT_BUDGET if known is None else states_for(known, 2) - 1
@@ -342,43 +330,33 @@ def checkpoint_chain(
     chain = Chain(name, one_step, init, budget, store=kept)
     if iterator is None:
         return owned_tree(chain.run(known or 0))
-    return owned_tree(
-        chain.run_while(_item_fetcher(chain, iterator, cast(list[Any], given), cast(list[Any], kept_items)))
-    )
+    more = iterator
 
-
-def _item_fetcher(chain: Chain, iterator: Iterator[Any], given: list[Any], kept: list[Any]) -> Callable[[], bool]:
-    """Return a function that takes the next item, and returns whether there was one."""
-
-    def more() -> bool:
-        given.extend(itertools.islice(iterator, 1))
-        kept.extend(map(_detached_copies, given[len(kept) :]))
+    def take_item() -> bool:  # whether there was one more
+        given.extend(itertools.islice(more, 1))
+        kept_items.extend(map(_detached_copies, given[len(kept_items) :]))
         return len(given) > chain.done
 
-    return more
+    return owned_tree(chain.run_while(take_item))
 
 
 class _Rows(Sequence[Any]):
     """Rows of the arrays in a tree, each read when it is requested."""
 
-    def __init__(self, leaves: list[Any], spec: tree.PyTreeSpec, count: int) -> None:
-        self._leaves, self._spec, self._count = leaves, spec, count
+    def __init__(self, leaves: list[Any], spec: tree.PyTreeSpec, size: int) -> None:
+        self.leaves, self.spec, self.size = leaves, spec, size
 
     def __len__(self) -> int:
-        return self._count
+        return self.size
 
     def __getitem__(self, i: Any) -> Any:
-        return tree.unflatten(self._spec, [getitem(leaf, i) for leaf in self._leaves])
-
-    def shallow_copy(self) -> _Rows:
-        """Return the same rows, which later writes to the arrays do not change."""
-        return _Rows(_detached_copies(self._leaves), self._spec, self._count)
+        return tree.unflatten(self.spec, [getitem(leaf, i) for leaf in self.leaves])
 
 
 def _items_for_rerun(given: Sequence[Any]) -> Sequence[Any]:
     """Return the items for another run, which writes to the items in the meantime do not change."""
     if isinstance(given, _Rows):
-        return given.shallow_copy()
+        return _Rows(_detached_copies(given.leaves), given.spec, given.size)
     return given if type(given) is range else list(map(_detached_copies, given))
 
 
@@ -386,13 +364,13 @@ def _chain_step(
     functions: list[Any], given: Sequence[Any], kept: Sequence[Any], args: tuple[Any, ...]
 ) -> Callable[..., Any]:
     """Return the step of a chain, made of one function or one for each step. Another run gets the items ``kept``."""
-    rerun_functions, rerun_args = [freeze_closure(one) for one in functions], _detached_copies(args)
+    rerun_functions, rerun_args = [_freeze_closure(one) for one in functions], _detached_copies(args)
 
     def one_step(i: int, carry: Any, is_rerun: bool) -> Any:
         index = i if len(functions) > 1 else 0
         if not is_rerun:
             return functions[index](carry, *([given[i]] if given else ()), *args)
-        return freeze_closure(rerun_functions[index])(
+        return _freeze_closure(rerun_functions[index])(
             carry, *_detached_copies([kept[i]] if kept else []), *_detached_copies(rerun_args)
         )
 
@@ -419,7 +397,7 @@ def _chain_items(xs: Any) -> tuple[Sequence[Any] | None, Iterator[Any] | None]:
     if xs is None:
         return None, None
     paths, leaves, spec = tree.flatten_with_path(xs)
-    if len(leaves) == 1 and leaves[0] is xs and not _is_array(xs):
+    if len(leaves) == 1 and leaves[0] is xs and not is_array(xs):
         if not isinstance(xs, Iterable):
             raise InputError(
                 f"checkpoint_chain: xs must be an array, a pytree of arrays or an iterable, got {describe(xs)}. "
@@ -429,7 +407,7 @@ def _chain_items(xs: Any) -> tuple[Sequence[Any] | None, Iterator[Any] | None]:
             return xs, None
         return (list(xs), None) if isinstance(xs, Sized) else (None, iter(xs))
     for path, leaf in zip(paths, leaves, strict=True):
-        if not _is_array(leaf) or not backend.shape_of(leaf):
+        if not is_array(leaf) or not backend.shape_of(leaf):
             raise ShapeError(
                 f"checkpoint_chain: xs{path} has no first axis to go through, got {describe(leaf)}. Pass arrays, or an "
                 "iterator over the items: iter(xs)."
@@ -440,13 +418,3 @@ def _chain_items(xs: Any) -> tuple[Sequence[Any] | None, Iterator[Any] | None]:
             f"checkpoint_chain: the first axes of xs must have one length, got {sorted(sizes)}. Cut them to the same."
         )
     return _Rows(leaves, spec, sizes.pop()), None
-
-
-def _take(more: Iterator[Any], count: int) -> list[Any]:
-    """Return the first ``count`` items."""
-    items = list(itertools.islice(more, count))
-    if len(items) < count:
-        raise ShapeError(
-            f"checkpoint_chain: xs ended early, got {len(items)} items for {count} steps. They must agree."
-        )
-    return items

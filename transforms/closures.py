@@ -15,7 +15,7 @@ from funcgrad.errors import BranchError, ConcretizationError, NotDifferentiableE
 from funcgrad.graph import GraphTrace, add_decision
 from funcgrad.keeping import copy_shared_constants
 from funcgrad.numpy.concretization import forget_refusal
-from funcgrad.transforms.arguments import check_results
+from funcgrad.transforms.arguments import check_results, is_array
 from funcgrad.transforms.stopping import stop_gradient
 from funcgrad.typing import PyTree
 from funcgrad.writable import identity_key
@@ -56,10 +56,10 @@ class RecordedClosure:
         reruns_decisions: bool = False,
     ) -> None:
         self.call = call
-        leaves, self.spec = tree.flatten(x)
+        leaves, spec = tree.flatten(x)
         trace = RerunDecisionTrace() if reruns_decisions else DecisionTrace() if checks_branches else GraphTrace()
         try:
-            out = fun(tree.unflatten(self.spec, [trace.input(leaf) for leaf in leaves]))
+            out = fun(tree.unflatten(spec, [trace.input(leaf) for leaf in leaves]))
         finally:
             trace.close()
         found, self.out_spec = tree.flatten(out)
@@ -138,7 +138,7 @@ class BranchRecordings:
         return self._evaluate(self._recordings[0], x, captured)
 
     def _record(self, x: PyTree) -> None:
-        closure = RecordedClosure(self.call, self.fun, x, checks_branches=True, reruns_decisions=True)
+        closure = RecordedClosure(self.call, self.fun, x, reruns_decisions=True)
         self._recordings.insert(0, (closure, len(self.captured)))
         self.captured += closure.captured
 
@@ -199,34 +199,26 @@ class RerunDecisionTrace(DecisionTrace):
 
 
 def example_by_example(fun: Callable[..., list[Any]], leaves: Sequence[Any]) -> list[Any]:
-    """Call ``fun`` on whole batches; if ``fun`` does not take them, on one example after the other."""
+    """Call ``fun`` on whole batches; if it does not take them, on each example of the innermost ``vmap`` in turn."""
     try:
         return fun(*leaves)
     except (ConcretizationError, NotDifferentiableError):
         forget_refusal()
-        found = loop_over_examples(fun, leaves)
-        if found is None:
+        traces = [leaf._trace for leaf in leaves if is_batched(leaf)]
+        if not traces:
             raise
-        return found
-
-
-def loop_over_examples(fun: Callable[..., list[Any]], leaves: Sequence[Any]) -> list[Any] | None:
-    """Call ``fun`` on each example of the innermost ``vmap`` of ``leaves`` in turn; return None without a ``vmap``."""
-    traces = [leaf._trace for leaf in leaves if is_batched(leaf)]
-    if not traces:
-        return None
-    within = max(traces, key=lambda trace: trace.level)
-    assert isinstance(within, BatchTrace)
-    mine = [type(leaf) is Tracer and leaf._trace is within for leaf in leaves]
-    results = [
-        example_by_example(fun, [leaf._val[i] if m else leaf for leaf, m in zip(leaves, mine, strict=True)])
-        for i in range(within.size)
-    ]
-    return [_stacked(parts, within) for parts in zip(*results, strict=True)]
+        within = max(traces, key=lambda trace: trace.level)
+        assert isinstance(within, BatchTrace)
+        mine = [type(leaf) is Tracer and leaf._trace is within for leaf in leaves]
+        results = [
+            example_by_example(fun, [leaf._val[i] if m else leaf for leaf, m in zip(leaves, mine, strict=True)])
+            for i in range(within.size)
+        ]
+        return [_stacked(parts, within) for parts in zip(*results, strict=True)]
 
 
 def _stacked(parts: Sequence[Any], within: BatchTrace) -> Any:
     """Return the results of all examples as one array, or as a list if they are not arrays."""
-    if all(isinstance(part, Tracer) or backend.is_value(part) for part in parts):
+    if all(map(is_array, parts)):
         return tracer_of(fnp.stack(parts), within)
     return list(parts)

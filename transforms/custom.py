@@ -5,12 +5,11 @@ A call takes trees and any other values; its rules work on flat lists of arrays.
 
 from __future__ import annotations
 
-import copy
 import functools
-import inspect
 import operator
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from types import MethodType
 from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar
 
@@ -20,6 +19,8 @@ from funcgrad import backend, tree
 from funcgrad.core import Tracer, describe, is_being_repeated, plain_value
 from funcgrad.errors import EscapedTracerError, InputError, NotDifferentiableError, ShapeError
 from funcgrad.kinds.custom import CustomRules, custom_call
+from funcgrad.transforms.arguments import is_array
+from funcgrad.transforms.static_arguments import parameters_of, signature_of
 from funcgrad.transforms.transformed import check_callable, name_of
 from funcgrad.typing import PyTree
 from funcgrad.writable import as_argument
@@ -36,7 +37,7 @@ class _Aval(NamedTuple):
     inexact: bool
 
 
-class CustomCall:
+class _Call:
     """One call: its arguments split up, and its rules as functions of flat lists of array leaves.
 
     The rules live as long as the tape, so they hold shapes and dtypes of the arguments, not the arrays.
@@ -45,26 +46,18 @@ class CustomCall:
         out_spec: the structure of the result, known once the function or a rule has run.
     """
 
-    def __init__(
-        self,
-        name: str,
-        fun: Callable[..., Any],
-        vjp: tuple[Callable[..., Any], Callable[..., Any]] | None,
-        jvp: Callable[..., Any] | None,
-        nondiff: tuple[int, ...],
-        args: tuple[Any, ...],
-    ) -> None:
-        self.name, self.fun, self.vjp, self.jvp = name, fun, vjp, jvp
-        self.static = {i: args[i] for i in nondiff if i < len(args)}
+    def __init__(self, function: CustomDerivative[..., Any], args: tuple[Any, ...]) -> None:
+        self.name, self.fun, self.vjp, self.jvp = function._name, function.fun, function._vjp, function._jvp
+        self.static = {i: args[i] for i in function._nondiff if i < len(args)}
         if self.static and any(isinstance(leaf, Tracer) for leaf in tree.leaves(self.static)):
             raise InputError(
-                f"{name}: a non-differentiable argument is being transformed, got a tracer. Take it out of "
+                f"{self.name}: a non-differentiable argument is being transformed, got a tracer. Take it out of "
                 "nondiff_argnums and return None for its cotangent."
             )
         self.diff = tuple(i for i in range(len(args)) if i not in self.static) if self.static else range(len(args))
         flat, self.spec = tree.flatten(tuple(args[i] for i in self.diff) if self.static else args)
-        self._leaves: list[Any] | None = [leaf for leaf in flat if _is_array(leaf)]
-        self.avals = [_aval_of(leaf) if _is_array(leaf) else None for leaf in flat]
+        self._leaves: list[Any] | None = [leaf for leaf in flat if is_array(leaf)]
+        self.avals = [_aval_of(leaf) if is_array(leaf) else None for leaf in flat]
         self.non_arrays = [None if aval is not None else leaf for leaf, aval in zip(flat, self.avals, strict=True)]
         self.out_spec: Any = None
 
@@ -75,28 +68,20 @@ class CustomCall:
 
     def rules(self) -> CustomRules:
         """Return the rules in the flat form that the primitive takes."""
-        return CustomRules(
-            self.name,
-            self.run,
-            None if self.vjp is None else self.fwd,
-            None if self.vjp is None else self.bwd,
-            None if self.jvp is None else self.jvp_rule,
-        )
+        fwd, bwd = (None, None) if self.vjp is None else (self.fwd, self.bwd)
+        return CustomRules(self.name, self.run, fwd, bwd, None if self.jvp is None else self.jvp_rule)
 
     def run(self, *leaves: Any) -> list[Any]:
-        """Run the function."""
         given = _ReadOnlyViews(leaves)
         return self.flatten_result(given, self.call_rule("function", self.fun, *self.all_args(given.views)))
 
     def fwd(self, *leaves: Any) -> tuple[list[Any], Any]:
-        """Run the forward half of the VJP rule."""
         given = _ReadOnlyViews(leaves)
-        pair = self.call_rule("fwd rule", self.vjp[0], *self.all_args(given.views))  # type: ignore[index]
-        out, residuals = self.check_pair("fwd", "residuals", pair)
+        args = self.all_args(given.views)
+        out, residuals = self.call_for_pair("fwd", "residuals", self.vjp[0], *args)  # type: ignore[index]
         return self.flatten_result(given, out), tree.map(_read_only, residuals)
 
     def bwd(self, residuals: Any, cts: list[Any]) -> list[Any]:
-        """Run the backward half of the VJP rule."""
         ct = tree.unflatten(self.out_spec, [_read_only(c) for c in cts])
         pulled = self.call_rule("bwd rule", self.vjp[1], *self.static.values(), residuals, ct)  # type: ignore[index]
         if not isinstance(pulled, (tuple, list)) or len(pulled) != len(self.diff):
@@ -114,23 +99,21 @@ class CustomCall:
         return [ct for ct, like in zip(found, self.avals, strict=True) if like is not None]
 
     def jvp_rule(self, leaves: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-        """Run the JVP rule."""
         given, moving = _ReadOnlyViews(leaves), _ReadOnlyViews(tangents)
         args = (self.differentiable_args(given.views), self.differentiable_args(moving.views))
-        out, tangent = self.check_pair(
-            "jvp", "tangent", self.call_rule("jvp rule", self.jvp, *self.static.values(), *args)
-        )
+        out, tangent = self.call_for_pair("jvp", "tangent", self.jvp, *self.static.values(), *args)
         outs = self.flatten_result(given, out)
         want = tree.unflatten(self.out_spec, range(len(outs)))
         avals: list[_Aval | None] = [_aval_of(out) for out in outs]
         pushed = self.match_leaves("jvp", "the result", tangent, want, avals)
         return outs, [moving.original(t) for t in pushed]
 
-    def check_pair(self, rule: str, second: str, found: Any) -> Any:
-        """Check that the result of a rule is a pair, and return it."""
+    def call_for_pair(self, name: str, second: str, rule: Any, *args: Any) -> Any:
+        """Call a rule whose result must be a pair."""
+        found = self.call_rule(f"{name} rule", rule, *args)
         if not isinstance(found, (tuple, list)) or len(found) != 2:
             raise InputError(
-                f"{self.name}: the {rule} rule must return a pair (result, {second}), got {describe(found)}. "
+                f"{self.name}: the {name} rule must return a pair (result, {second}), got {describe(found)}. "
                 "Return two things."
             )
         return found
@@ -170,7 +153,7 @@ class CustomCall:
         """Return the leaves of a result, and remember its structure."""
         flat, self.out_spec = tree.flatten(out)
         for leaf in flat:
-            if not _is_array(leaf):
+            if not is_array(leaf):
                 raise InputError(
                     f"{self.name}: a function with own derivative rules must return arrays or numbers, got "
                     f"{describe(leaf)}. Leave it out, or keep it as a residual."
@@ -211,11 +194,12 @@ class CustomCall:
 
     def check_leaf(self, rule: str, where: str, have: Any, aval: _Aval | None) -> Any:
         """Check a (co)tangent of one leaf, and return it in the shape and dtype that it must have."""
-        if aval is None or not _is_array(have):
-            problem = "something for" if aval is None else "no array for"
+        if aval is None or not is_array(have):
+            gave, remedy = "no array for", "an array, or None for zero"
+            if aval is None:
+                gave, remedy = "something for what is no array in", "None"
             raise InputError(
-                f"{self.name}: the {rule} rule gave {problem} {'what is no array in ' if aval is None else ''}{where}, "
-                f"got {describe(have)}. Return {'None' if aval is None else 'an array, or None for zero'}."
+                f"{self.name}: the {rule} rule gave {gave} {where}, got {describe(have)}. Return {remedy}."
             )
         if isinstance(have, Tracer) and not have._trace.open and not is_being_repeated(have._trace.level):
             raise NotDifferentiableError(
@@ -263,10 +247,6 @@ def _read_only(x: Any) -> Any:
     view = x.view()
     view.flags.writeable = False
     return view
-
-
-def _is_array(x: Any) -> bool:
-    return isinstance(x, Tracer) or backend.is_value(x)
 
 
 def _aval_of(x: Any) -> _Aval:
@@ -363,8 +343,8 @@ class CustomDerivative(Generic[P, R]):
 
     def _with_functions(self, translate: Callable[[Any], Any]) -> CustomDerivative[P, R]:
         """Return the same call with the translations of its function and its rules."""
-        made = copy.copy(self)
-        made.fun = translate(self.fun)
+        made: CustomDerivative[P, R] = object.__new__(CustomDerivative)  # copy.copy may return self
+        made.__dict__.update(self.__dict__, fun=translate(self.fun))
         made._vjp = None if self._vjp is None else (translate(self._vjp[0]), translate(self._vjp[1]))
         rule = self._jvp
         made._jvp = rule.for_owner(made, translate) if type(rule) is _RulePerArgument else rule and translate(rule)
@@ -382,7 +362,7 @@ class CustomDerivative(Generic[P, R]):
             found = getattr(found, part, None)
         if found is self:
             return str(name)
-        return _rebuilt, (self.fun, self._options), {"_vjp": self._vjp, "_jvp": self._jvp}
+        return type(self), (self.fun, *self._options), {"_vjp": self._vjp, "_jvp": self._jvp}
 
     def __repr__(self) -> str:
         return f"<{self._name} with own derivative rules>"
@@ -393,24 +373,18 @@ class CustomDerivative(Generic[P, R]):
             raise InputError(
                 f"{self._name}: it has no derivative rule, got a call. Define one first with defvjp, defjvp or defjvps."
             )
-        call = CustomCall(
-            self._name, self.fun, self._vjp, self._jvp, self._nondiff, self._signature.bind_positional(args, kwargs)
-        )
+        call = _Call(self, self._signature.bind_positional(args, kwargs))
         outs = custom_call(*call.leaves(), rules=call.rules())
         result: R = tree.unflatten(call.out_spec, outs)
         return result
 
 
-def _rebuilt(fun: Callable[..., Any], options: tuple[Any, Any]) -> CustomDerivative[..., Any]:
-    return CustomDerivative(fun, *options)
-
-
+@dataclass(eq=False)
 class _RulePerArgument:
     """JVP rule made of one rule per argument."""
 
-    def __init__(self, owner: CustomDerivative[..., Any], jvps: tuple[Callable[..., Any] | None, ...]) -> None:
-        self.owner = owner
-        self.jvps = jvps
+    owner: CustomDerivative[..., Any]
+    jvps: tuple[Callable[..., Any] | None, ...]
 
     def __call__(self, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Any, Any]:
         if len(self.jvps) != len(primals):
@@ -493,13 +467,8 @@ class _Signature:
     def __init__(self, call: str, fun: Callable[..., Any]) -> None:
         self.call = call
         self.name = name_of(fun)
-        try:
-            self.signature: inspect.Signature | None = inspect.signature(fun)
-        except (TypeError, ValueError):  # some functions written in C have no signature
-            self.signature = None
-        parameters = [] if self.signature is None else list(self.signature.parameters.values())
-        kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-        self.names = [p.name for p in parameters if p.kind in kinds]
+        self.signature = signature_of(fun)
+        parameters, self.names = parameters_of(self.signature)
         self.has_varargs = self.signature is None or any(p.kind is p.VAR_POSITIONAL for p in parameters)
         #: Number of arguments of a call that needs no lookup in the signature.
         plain = len(self.names) == len(parameters) and all(p.default is p.empty for p in parameters)

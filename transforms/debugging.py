@@ -250,7 +250,7 @@ class _Pass:
 
     def __init__(self, watch: _Watch, pending: dict[int, Any]) -> None:
         self._nans = watch.nans
-        self._known_bad = {number for number, ct in pending.items() if watch.nans and any(_non_finite(ct))}
+        self._known_bad = {number for number, ct in pending.items() if watch.nans and _non_finite(ct)}
         self._watch = watch
         self._call = call_vjp if watch.meter is None else watch.meter.begin_pass()
         self.dropped: list[tuple[str, Origin | None, Record]] = []
@@ -259,10 +259,10 @@ class _Pass:
     def vjp(self, ct: Any, node: Record) -> Any:
         """Call the VJP rule of ``node`` on ``ct`` and check the cotangents that it returns."""
         origin = getattr(vjp_of(node), "origin", None)
-        before = _non_finite(ct) if self._nans else (False, False)
-        if any(before) and number_of(node) not in self._known_bad:
+        before = _non_finite(ct) if self._nans else set()
+        if before and number_of(node) not in self._known_bad:
             raise NanError(
-                f"debug_nans: {_new_problem(before, (False, False))} first appeared where the cotangents of the result "
+                f"debug_nans: {_new_problem(before, set())} first appeared where the cotangents of the result "
                 f"of {operation_of(node)} are added up: each is finite, {_called_from(origin)}. {_ADVICE}",
                 operation_of(node),
             )
@@ -280,14 +280,12 @@ class _Pass:
                 self._check(ct, before, node, parent, part)
         return pulled
 
-    def _check(self, ct: Any, before: tuple[bool, bool], node: Record, parent: Record, part: Any) -> None:
+    def _check(self, ct: Any, before: set[str], node: Record, parent: Record, part: Any) -> None:
         after = _non_finite(part)
-        if not any(after):
+        if not after:
             return
         self._known_bad.add(number_of(parent))
-        saved = before if before[0] else _either(before, _non_finite(saved_by(node)))
-        bad = _new_problem(after, saved)
-        if bad:
+        if bad := _new_problem(after, before if _NAN in before else before | _non_finite(saved_by(node))):
             name = operation_of(node)
             raise NanError(
                 f"debug_nans: {bad} first appeared in the cotangent of an argument of {name}, "
@@ -312,32 +310,29 @@ def _called_from(origin: Origin | None) -> str:
 def _check_forward(name: str, origin: Origin | None, args: tuple[Any, ...], ans: Any) -> None:
     """Check that a result and its tangent have no bad number that the arguments did not have."""
     after = _non_finite(ans)
-    if any(after):
-        bad = _new_problem(after, _non_finite(args))
-        if bad:
-            what = "value" if _new_problem(_non_finite(ans, tangents=False), _non_finite(args)) else "tangent"
-            raise NanError(
-                f"debug_nans: {bad} first appeared in the {what} of {name}, got arguments {_describe_shapes(args)} and "
-                f"result {_describe_shapes(ans)}, {_called_from(origin)}. Keep the arguments inside of where {name} is "
-                "finite.",
-                name,
-            )
+    if after and (bad := _new_problem(after, _non_finite(args))):
+        what = "value" if _new_problem(_non_finite(ans, tangents=False), _non_finite(args)) else "tangent"
+        raise NanError(
+            f"debug_nans: {bad} first appeared in the {what} of {name}, got arguments {_describe_shapes(args)} and "
+            f"result {_describe_shapes(ans)}, {_called_from(origin)}. Keep the arguments inside of where {name} is "
+            "finite.",
+            name,
+        )
 
 
-def _new_problem(after: tuple[bool, bool], before: tuple[bool, bool]) -> str:
+_NAN, _INFINITY = "a NaN", "an infinity"
+
+
+def _new_problem(after: set[str], before: set[str]) -> str:
     """Name the number that is new: a NaN if there was none before, or an infinity if all was finite before."""
-    if after[0] and not before[0]:
-        return "a NaN"
-    return "an infinity" if after[1] and not any(before) else ""
+    if _NAN in after - before:
+        return _NAN
+    return _INFINITY if _INFINITY in after and not before else ""
 
 
-def _either(a: tuple[bool, bool], b: tuple[bool, bool]) -> tuple[bool, bool]:
-    return a[0] or b[0], a[1] or b[1]
-
-
-def _non_finite(x: Any, *, tangents: bool = True) -> tuple[bool, bool]:
-    """Return whether ``x`` contains a NaN, and whether it contains an infinity."""
-    nan = infinite = False
+def _non_finite(x: Any, *, tangents: bool = True) -> set[str]:
+    """Return which of ``_NAN`` and ``_INFINITY`` the value ``x`` contains."""
+    found = set()
     for value in values_in(x, tangents):
         xp = backend.namespace_of(value)
         if xp is None or backend.dtype_of(value).kind not in "fc":
@@ -345,9 +340,8 @@ def _non_finite(x: Any, *, tangents: bool = True) -> tuple[bool, bool]:
         if backend.is_jax_tracer(value):
             continue  # inside JAX's transforms the numbers are unknown
         if not xp.isfinite(value).all():
-            nan = nan or bool(xp.isnan(value).any())
-            infinite = infinite or bool(xp.isinf(value).any())
-    return nan, infinite
+            found |= {kind for kind, test in ((_NAN, xp.isnan), (_INFINITY, xp.isinf)) if test(value).any()}
+    return found
 
 
 def values_in(x: Any, tangents: bool = True) -> Iterator[Any]:

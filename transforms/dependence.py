@@ -168,9 +168,7 @@ class DependenceTrace(Trace):
         sizes = [prod(backend.shape_of(p)) for p in parts]
         if primitive in _SAME_PATTERN or getattr(primitive.forward, "__module__", None) == _ELEMENTWISE:
             out = backend.shape_of(parts[0])
-            if out == shape:
-                return inner
-            return inner[np.broadcast_to(np.arange(prod(shape)).reshape(shape), out).ravel()]
+            return inner if out == shape else inner[_broadcast_numbers(shape, out)]
         try:
             local = self._operation_pattern(primitive, values, position, params, parts)
         except _UnknownError:
@@ -198,9 +196,8 @@ class DependenceTrace(Trace):
         shape = backend.shape_of(values[position])
         outs = [backend.shape_of(p) for p in parts]
         if primitive is reduce_sum.primitive:  # type: ignore[attr-defined]
-            kept = tuple([1 if i in params["axis"] else n for i, n in enumerate(shape)])
-            to = np.broadcast_to(np.arange(prod(kept)).reshape(kept), shape).ravel()
-            return self.matrix(to, np.arange(prod(shape)), prod(kept), prod(shape))
+            kept = _without_axes(shape, params["axis"])
+            return self.matrix(_broadcast_numbers(kept, shape), np.arange(prod(shape)), prod(kept), prod(shape))
         if primitive is products.matmul.primitive:  # type: ignore[attr-defined]
             return self._product_pattern(
                 _subscripts(*[len(backend.shape_of(v)) for v in values]), values, position, outs[0]
@@ -248,16 +245,22 @@ class DependenceTrace(Trace):
         if len(outs) != 1 or not isinstance(axes, tuple) or not all(isinstance(a, int) for a in axes):
             return None
         out = outs[0]
-        alike = len(out) == len(shape) and all(
-            n == m for i, (n, m) in enumerate(zip(shape, out, strict=True)) if i not in axes
-        )
-        if not alike or prod(out) * prod([shape[a] for a in axes]) > _MAX_ENTRIES:
+        kept = _without_axes(shape, axes)
+        if kept != _without_axes(out, axes) or prod(out) * prod([shape[a] for a in axes]) > _MAX_ENTRIES:
             return None
-        kept = tuple([1 if i in axes else n for i, n in enumerate(shape)])
-        groups = np.arange(prod(kept)).reshape(kept)
-        there, here = [np.broadcast_to(groups, s).ravel() for s in (out, shape)]
+        there, here = [_broadcast_numbers(kept, s) for s in (out, shape)]
         rows = self.matrix(np.arange(prod(out)), there, prod(out), prod(kept))
         return rows @ self.matrix(here, np.arange(prod(shape)), prod(kept), prod(shape))
+
+
+def _without_axes(shape: Shape, axes: Sequence[int]) -> Shape:
+    """Return ``shape`` with 1 for each of ``axes``."""
+    return tuple([1 if i in axes else n for i, n in enumerate(shape)])
+
+
+def _broadcast_numbers(shape: Shape, to: Shape) -> Any:
+    """Return, for each entry of an array broadcast from ``shape`` to ``to``, the number of the entry it comes from."""
+    return np.broadcast_to(np.arange(prod(shape)).reshape(shape), to).ravel()
 
 
 class _UnknownError(Exception):

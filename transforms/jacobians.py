@@ -127,19 +127,11 @@ def jacobian(
 ) -> Callable[P, Any]:
     """Return a function that computes the Jacobian in reverse mode, with ``sparsity`` as a sparse matrix.
 
-    Takes the arguments of ``jacrev``, and two more by keyword:
-
-    Args:
-        fun: see ``jacrev``.
-        argnums: see ``jacrev``.
-        has_aux: see ``jacrev``.
-        holomorphic: see ``jacrev``.
-        allow_int: see ``jacrev``.
-        sparsity: where the derivative may be nonzero: a sparse or boolean matrix with a row per output and a column per
-            input, or "auto", which finds the pattern at each call from one run. Columns that share no row form a
-            colour; the Jacobian costs one product for each colour.
-        check: whether to compare the sparse matrix times a random vector with a directional derivative. The comparison
-            finds a pattern that lacks an entry.
+    Takes the arguments of ``jacrev``, and two more by keyword. ``sparsity`` says where the derivative may be nonzero: a
+    sparse or boolean matrix with a row per output and a column per input, or "auto", which finds the pattern at each
+    call from one run. Columns that share no row form a colour; the Jacobian costs one product for each colour.
+    ``check`` says whether to compare the sparse matrix times a random vector with a directional derivative. The
+    comparison finds a pattern that lacks an entry.
 
     Returns:
         A function of the same arguments. With ``sparsity`` its result is a ``scipy.sparse`` matrix in compressed
@@ -210,15 +202,10 @@ def run_jacrev(fun: Callable[..., Any], options: _Options, args: Any, kwargs: An
 
 def _jacobian_by_rows(fun: Callable[..., Any], options: _Options, args: Any, kwargs: Any) -> Any:
     """Return the Jacobian, computed from cotangents."""
-    call, argnums, has_aux, holomorphic, _ = options
-    inputs, rebuilt = _select_inputs(options, args)
-
-    def of_inputs(*values: Any) -> Any:
-        return fun(*rebuilt(values), **kwargs)
-
-    result, pullback, *aux = evaluate_vjp(of_inputs, inputs, has_aux, {}, lasting=False)
+    inputs, of_inputs = _as_function_of_inputs(fun, options, args, kwargs)
+    result, pullback, *aux = evaluate_vjp(of_inputs, inputs, options.has_aux, {}, lasting=False)
     outs, out_spec = tree.flatten(result)
-    _check_outputs(call, outs, holomorphic)
+    _check_outputs(options.call, outs, options.holomorphic)
     shapes = [backend.shape_of(x) for x in outs]
     if shapes == [()]:  # a gradient: one pass without a batch
         leaves, in_spec = tree.flatten(pullback(tree.unflatten(out_spec, [backend.ones_like(outs[0])])))
@@ -227,8 +214,8 @@ def _jacobian_by_rows(fun: Callable[..., Any], options: _Options, args: Any, kwa
         leaves, in_spec = _pull_back_basis(pullback, inputs, outs, out_spec)
         rows = [_split_axis(leaf, 0, shapes) for leaf in leaves]
     blocks = [tree.unflatten(in_spec, [rows[i][k] for i in range(len(leaves))]) for k in range(len(outs))]
-    jacobian_tree = tree.unflatten(out_spec, [b[0] if isinstance(argnums, int) else b for b in blocks])
-    return (jacobian_tree, *aux) if has_aux else jacobian_tree
+    jacobian_tree = tree.unflatten(out_spec, [b[0] if isinstance(options.argnums, int) else b for b in blocks])
+    return (jacobian_tree, *aux) if options.has_aux else jacobian_tree
 
 
 def _pull_back_basis(pullback: Pullback, inputs: Any, outs: list[Any], out_spec: Any) -> tuple[list[Any], Any]:
@@ -257,12 +244,8 @@ def run_jacfwd(fun: Callable[..., Any], options: _Options, args: Any, kwargs: An
 def _jacobian_by_columns(fun: Callable[..., Any], options: _Options, args: Any, kwargs: Any) -> Any:
     """Return the Jacobian, computed from tangents."""
     argnums, has_aux = options.argnums, options.has_aux
-    inputs, rebuilt = _select_inputs(options, args)
+    inputs, of_inputs = _as_function_of_inputs(fun, options, args, kwargs)
     leaves, in_spec = tree.flatten(inputs)
-
-    def of_inputs(*values: Any) -> Any:
-        return fun(*rebuilt(values), **kwargs)
-
     if _is_large(leaves):
         tangent, *aux = _push_basis_in_parts(of_inputs, leaves, in_spec, has_aux)
     else:
@@ -280,9 +263,7 @@ def _jacobian_by_columns(fun: Callable[..., Any], options: _Options, args: Any, 
 
 def _is_large(leaves: list[Any]) -> bool:
     """Return whether a batch of all tangents takes so much memory that recording the operations on tangents pays."""
-    total = 0
-    for x in leaves:
-        total += x.size if type(x) is np.ndarray else prod(backend.shape_of(x))
+    total = sum([prod(backend.shape_of(x)) for x in leaves])
     if total * total <= LARGE or blocks.last_entered() is not None or is_in_transform():
         return False
     return all(backend.library_of(x) is np for x in leaves)
@@ -344,7 +325,7 @@ def run_sparse_jacobian(fun: Callable[..., Any], options: tuple[_Options, Sparsi
     one, leaves, result, aux = _as_function_of_leaves(fun, options[0], args, kwargs)
     outs = tree.leaves(result)
     _check_outputs("jacobian", outs, False)
-    found = sparse_jacobian("jacobian", one, leaves, sum(prod(backend.shape_of(x)) for x in outs), options[1])
+    found = sparse_jacobian(one, leaves, sum(prod(backend.shape_of(x)) for x in outs), options[1])
     return (found, *aux) if aux else found
 
 
@@ -353,17 +334,17 @@ def run_sparse_hessian(fun: Callable[..., Any], options: tuple[_Options, Sparsit
     from funcgrad.transforms.sparse_jacobians import sparse_hessian
 
     one, leaves, _, aux = _as_function_of_leaves(fun, options[0], args, kwargs)
-    found = sparse_hessian("hessian", one, leaves, options[1])
+    found = sparse_hessian(one, leaves, options[1])
     return (found, *aux) if aux else found
 
 
 def _as_function_of_leaves(fun: Callable[..., Any], options: _Options, args: Any, kwargs: Any) -> tuple[Any, ...]:
     """Return ``fun`` as a function of the leaves of its inputs, these leaves, and the result and aux of ``fun``."""
-    inputs, rebuilt = _select_inputs(options, args)
+    inputs, of_inputs = _as_function_of_inputs(fun, options, args, kwargs)
     leaves, spec = tree.flatten(inputs)
 
     def one(*values: Any) -> Any:
-        result = fun(*rebuilt(tree.unflatten(spec, values)), **kwargs)
+        result = of_inputs(*tree.unflatten(spec, values))
         return split_aux(options.call, result)[0] if options.has_aux else result
 
     result = fun(*args, **kwargs)
@@ -373,8 +354,10 @@ def _as_function_of_leaves(fun: Callable[..., Any], options: _Options, args: Any
     return one, leaves, result, (aux,)
 
 
-def _select_inputs(options: _Options, args: Any) -> tuple[tuple[Any, ...], Callable[[Any], list[Any]]]:
-    """Return the chosen arguments, and a function that replaces them in the list of all arguments."""
+def _as_function_of_inputs(
+    fun: Callable[..., Any], options: _Options, args: Any, kwargs: Any
+) -> tuple[tuple[Any, ...], Callable[..., Any]]:
+    """Return the chosen arguments, and ``fun`` as a function of them."""
     call, argnums, _, holomorphic, allow_int = options
     chosen = argument_positions(call, argnums, args)
     inputs = tuple(args[i] for i in chosen)
@@ -397,7 +380,7 @@ def _select_inputs(options: _Options, args: Any) -> tuple[tuple[Any, ...], Calla
                 f"{call}: {where()} is complex, got dtype {dtype}. Pass holomorphic=True if the function is complex "
                 "differentiable, else split it into real and imaginary parts or use jvp."
             )
-    return inputs, lambda values: replace_at(args, chosen, values)
+    return inputs, lambda *values: fun(*replace_at(args, chosen, values), **kwargs)
 
 
 def _check_outputs(call: str, outs: list[Any], holomorphic: bool) -> None:

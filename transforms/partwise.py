@@ -114,7 +114,6 @@ class PartwiseTrace(GraphTrace):
         self._begin()
 
     def _begin(self) -> None:
-        """Begin a new recording."""
         self.constants, self.operations, self._bytes = {}, [], 0
         self._copies: dict[int, tuple[Any, Any]] = {}
 

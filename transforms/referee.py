@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -113,6 +114,7 @@ def extrapolate(
     return Estimate(best, error)
 
 
+@dataclass(eq=False)
 class Referee:
     """Referee that measures derivatives of ``fun`` at ``point``.
 
@@ -127,29 +129,21 @@ class Referee:
         middle: the values at ``point``, if they are known.
     """
 
-    def __init__(
-        self,
-        fun: Callable[[Leaves], np.ndarray],
-        point: Leaves,
-        *,
-        real: bool = True,
-        allowed: Callable[[np.ndarray], Any] | None = None,
-    ) -> None:
-        self.fun = fun
-        self.point = point
-        self.real = real
-        self.allowed = allowed
-        self.middle: np.ndarray | None = None
+    fun: Callable[[Leaves], np.ndarray]
+    point: Leaves
+    _: KW_ONLY
+    real: bool = True
+    allowed: Callable[[np.ndarray], Any] | None = None
+    middle: np.ndarray | None = field(default=None, init=False)
 
     def first_derivative(self, direction: Leaves) -> Measured:
         """Return the derivative along ``direction``."""
         exact = self._complex_step(self.point, direction)
-        if exact is None:
-            return _measure_slope(self._values_on_both_sides(direction), "differences", allowed=self.allowed)
-        measured = _measure_slope(self._values_on_both_sides(direction), "differences", CONFIRMING_ERROR)
-        if not np.all(abs(exact - measured.value) <= _complex_step_tolerance(measured)):
-            return _measure_slope(self._values_on_both_sides(direction), "differences", allowed=self.allowed)
-        return Measured(exact, 8 * EPSILON * abs(exact), measured.jump, "complex step")
+        if exact is not None:
+            measured = _measure_slope(self._values_on_both_sides(direction), "differences", CONFIRMING_ERROR)
+            if np.all(abs(exact - measured.value) <= _complex_step_tolerance(measured)):
+                return Measured(exact, 8 * EPSILON * abs(exact), measured.jump, "complex step")
+        return _measure_slope(self._values_on_both_sides(direction), "differences", allowed=self.allowed)
 
     def second_derivative(self, along: Leaves, across: Leaves, first: Measured) -> Measured:
         """Return the mixed second derivative along two directions; ``first`` is the derivative ``along`` the first."""

@@ -60,6 +60,7 @@ class _VectorFunction:
     """Function of leaves in the form of a function from a vector to a vector, with its derivative at a point."""
 
     def __init__(self, call: str, fun: Callable[..., Any], leaves: Sequence[Any]) -> None:
+        _check_inputs(call, leaves)
         self.call, self.fun, self.leaves = call, fun, leaves
         self.shapes = [backend.shape_of(x) for x in leaves]
         self.dtypes = [backend.dtype_of(x) for x in leaves]
@@ -78,23 +79,19 @@ class _VectorFunction:
 
     def push(self, tangents: Any) -> Any:
         """Multiply the derivative by each row of ``tangents``."""
-
-        def one(*tangent: Any) -> Any:
-            return jvp(self.as_vector, tuple(self.leaves), tangent)[1]
-
-        chunks = [tangents[i : i + _BATCH_SIZE] for i in range(0, len(tangents), _BATCH_SIZE)]
-        return np.concatenate([np.asarray(vmap(one)(*self.split(chunk))) for chunk in chunks])
+        push = vmap(lambda *tangent: jvp(self.as_vector, tuple(self.leaves), tangent)[1])
+        return _in_batches(lambda rows: push(*self.split(rows)), tangents)
 
     def pull(self, cotangents: Any) -> Any:
         """Multiply each row of ``cotangents`` by the derivative."""
         out, pullback = vjp(self.as_vector, *self.leaves)
+        pull = vmap(lambda ct: _as_vector(pullback(ct)))
+        return _in_batches(pull, cotangents.astype(backend.dtype_of(out)))
 
-        def one(ct: Any) -> Any:
-            return _as_vector(pullback(ct))
 
-        rows = cotangents.astype(backend.dtype_of(out))
-        chunks = [rows[i : i + _BATCH_SIZE] for i in range(0, len(rows), _BATCH_SIZE)]
-        return np.concatenate([np.asarray(vmap(one)(chunk)) for chunk in chunks])
+def _in_batches(fun: Callable[[Any], Any], rows: Any) -> Any:
+    """Return ``fun(rows)``, computed for batches of the rows."""
+    return np.concatenate([np.asarray(fun(rows[i : i + _BATCH_SIZE])) for i in range(0, len(rows), _BATCH_SIZE)])
 
 
 def _as_vector(leaves: Sequence[Any]) -> Any:
@@ -120,57 +117,66 @@ def _pattern_and_product(function: _VectorFunction, sparsity: Sparsity) -> tuple
     return trace.pattern_of(moved), tangent, np.asarray(pushed)
 
 
-def sparse_jacobian(call: str, fun: Callable[..., Any], leaves: Sequence[Any], outs: int, sparsity: Sparsity) -> Any:
+def sparse_jacobian(fun: Callable[..., Any], leaves: Sequence[Any], outs: int, sparsity: Sparsity) -> Any:
     """Return the Jacobian of a function of arrays, all flattened, as a sparse matrix of ``outs`` rows.
 
     Either rows that are much fuller than others are pulled back and the rest is pushed forward, or columns that are
     much fuller are pushed forward and the rest is pulled back, whichever takes fewer products.
     """
-    _refuse_tracers(call, leaves)
-    function = _VectorFunction(call, fun, leaves)
-    pattern, tangent, pushed = _pattern_and_product(function, sparsity)
-    _check_shape(call, pattern, function, outs)
-    forward, reverse = _split_pattern(call, pattern)
-    blocks = []
-    if forward.nnz:
-        blocks.append(_matrix_from_products(forward, function.push, function.inputs, call))
-    if reverse.nnz:
-        blocks.append(_matrix_from_products(reverse.T.tocsr(), function.pull, pattern.shape[0], call).T)
-    found = _sum_of_blocks(call, blocks, pattern.shape, function.dtype)
-    _check_product(call, found, tangent, pushed, sparsity)
-    return found
+    return _sparse_derivative(_VectorFunction("jacobian", fun, leaves), outs, sparsity, _jacobian_blocks)
 
 
-def sparse_hessian(call: str, fun: Callable[..., Any], leaves: Sequence[Any], sparsity: Sparsity) -> Any:
+def sparse_hessian(fun: Callable[..., Any], leaves: Sequence[Any], sparsity: Sparsity) -> Any:
     """Return the Hessian of a function of arrays, all flattened, as a sparse matrix.
 
     Columns that are much fuller than others are pushed forward separately; by symmetry they are rows as well. The
     remaining columns are coloured.
     """
-    _refuse_tracers(call, leaves)
-    function = _VectorFunction(call, grad(fun, tuple(range(len(leaves)))), leaves)
+    function = _VectorFunction("hessian", grad(fun, tuple(range(len(leaves)))), leaves)
+    return _sparse_derivative(function, function.inputs, sparsity, _hessian_blocks)
+
+
+def _sparse_derivative(
+    function: _VectorFunction, outs: int, sparsity: Sparsity, blocks: Callable[[_VectorFunction, Any], list[Any]]
+) -> Any:
+    """Return the derivative as the sum of ``blocks(function, pattern)``, which share no entry, and check it."""
     pattern, tangent, pushed = _pattern_and_product(function, sparsity)
-    _check_shape(call, pattern, function, function.inputs)
-    pattern = (pattern + pattern.T).tocsr()
+    if pattern.shape != (outs, function.inputs):
+        raise ShapeError(
+            f"{function.call}: sparsity has the wrong shape, got {list(pattern.shape)}, expected "
+            f"{[outs, function.inputs]}. Give a row for each output and a column for each input."
+        )
+    found = _sum_of_blocks(function, blocks(function, pattern), pattern.shape)
+    if sparsity.check and pushed is not None:
+        _check_product(function.call, found, tangent, pushed)
+    return found
+
+
+def _jacobian_blocks(function: _VectorFunction, pattern: Any) -> list[Any]:
+    forward, reverse = _split_pattern(function.call, pattern)
+    blocks = [_matrix_from_products(function.call, forward, function.push)] if forward.nnz else []
+    if reverse.nnz:
+        blocks.append(_matrix_from_products(function.call, reverse.T.tocsr(), function.pull).T)
+    return blocks
+
+
+def _hessian_blocks(function: _VectorFunction, pattern: Any) -> list[Any]:
+    call, pattern = function.call, (pattern + pattern.T).tocsr()
     dense = split_dense_rows(pattern)[0]
     rest = np.ones(function.inputs, np.bool_)
     rest[dense] = False
     inner = _submatrix(pattern, rest, rest)
-    if len(dense) and _colours(pattern, call).max() <= len(dense) + _colours(inner, call).max(initial=-1):
+    if len(dense) and _count_colours(call, pattern) <= len(dense) + _count_colours(call, inner):
         dense, inner = dense[:0], pattern
-    blocks = [_matrix_from_products(inner, function.push, function.inputs, call)] if inner.nnz else []
+    blocks = [_matrix_from_products(call, inner, function.push)] if inner.nnz else []
     if len(dense):
-        columns = _matrix_from_products(
-            _submatrix(pattern, np.ones_like(rest), ~rest), function.push, function.inputs, call
-        )
+        columns = _matrix_from_products(call, _submatrix(pattern, np.ones_like(rest), ~rest), function.push)
         blocks += [columns, _submatrix(columns, rest, ~rest).T]
-    found = _sum_of_blocks(call, blocks, pattern.shape, function.dtype)
-    _check_product(call, found, tangent, pushed, sparsity)
-    return found
+    return blocks
 
 
-def _colours(pattern: Any, call: str) -> Any:
-    return colour_columns(pattern, call)
+def _count_colours(call: str, pattern: Any) -> int:
+    return int(colour_columns(pattern, call).max(initial=-1)) + 1
 
 
 def _submatrix(matrix: Any, rows: Any, columns: Any) -> Any:
@@ -185,39 +191,37 @@ def _split_pattern(call: str, pattern: Any) -> tuple[Any, Any]:
     rows, by_columns = split_dense_rows(pattern)
     columns, by_rows = split_dense_rows(pattern.T.tocsr())
     every = [np.ones(n, np.bool_) for n in pattern.shape]
-    apart = [np.ones(n, np.bool_) for n in pattern.shape]
-    apart[0][rows], apart[1][columns] = False, False
-    choices = {
-        "rows apart": (by_columns, _submatrix(pattern, apart[0], every[1]), _submatrix(pattern, ~apart[0], every[1])),
-        "columns apart": (by_rows, _submatrix(pattern, every[0], ~apart[1]), _submatrix(pattern, every[0], apart[1])),
-    }
-    best: tuple[int, Any, Any] | None = None
-    for bound, forward, reverse in sorted(choices.values(), key=lambda choice: choice[0]):
-        if best is not None and bound >= best[0]:
-            break
-        used = [_colours(part, call).max(initial=-1) + 1 for part in (forward, reverse.T.tocsr()) if part.nnz]
-        if best is None or sum(used) < best[0]:
-            best = (sum(used), forward, reverse)
-    assert best is not None
-    return best[1], best[2]
+    sparse = [np.ones(n, np.bool_) for n in pattern.shape]
+    sparse[0][rows], sparse[1][columns] = False, False
+    choices = [
+        (by_columns, _submatrix(pattern, sparse[0], every[1]), _submatrix(pattern, ~sparse[0], every[1])),
+        (by_rows, _submatrix(pattern, every[0], ~sparse[1]), _submatrix(pattern, every[0], sparse[1])),
+    ]
+    (_, *best), (bound, *other) = sorted(choices, key=lambda choice: choice[0])
+
+    def products(forward: Any, reverse: Any) -> int:
+        return sum(_count_colours(call, part) for part in (forward, reverse.T.tocsr()) if part.nnz)
+
+    fewest = products(*best)
+    return tuple(other if bound < fewest and products(*other) < fewest else best)
 
 
-def _matrix_from_products(pattern: Any, product: Callable[[Any], Any], size: int, call: str) -> Any:
+def _matrix_from_products(call: str, pattern: Any, product: Callable[[Any], Any]) -> Any:
     """Return the matrix with this pattern, from one product with the sum of the unit vectors of each colour."""
-    colours = _colours(pattern, call)
+    colours = colour_columns(pattern, call)
     used = np.diff(pattern.tocsc().indptr) > 0
-    seeds = np.zeros((int(colours.max()) + 1, size))
+    seeds = np.zeros((int(colours.max()) + 1, pattern.shape[1]))
     seeds[colours[used], np.flatnonzero(used)] = 1
     made = product(seeds)
     rows = np.repeat(np.arange(pattern.shape[0]), np.diff(pattern.indptr))
     return type(pattern)((made[colours[pattern.indices], rows], pattern.indices, pattern.indptr), pattern.shape)
 
 
-def _sum_of_blocks(call: str, blocks: Sequence[Any], shape: tuple[int, int], dtype: Any) -> Any:
+def _sum_of_blocks(function: _VectorFunction, blocks: Sequence[Any], shape: tuple[int, int]) -> Any:
     """Return the sum of blocks that share no entry, as one matrix in compressed rows; zeros in the pattern stay."""
-    scipy = import_scipy(call, "scipy.sparse")
+    scipy = import_scipy(function.call, "scipy.sparse")
     if not blocks:
-        return scipy.csr_matrix(shape, dtype=dtype)
+        return scipy.csr_matrix(shape, dtype=function.dtype)
     parts = [block.tocoo() for block in blocks]
     data, rows, columns = (np.concatenate([getattr(p, name) for p in parts]) for name in ("data", "row", "col"))
     found = scipy.csr_matrix((data, (rows, columns)), shape)
@@ -225,7 +229,7 @@ def _sum_of_blocks(call: str, blocks: Sequence[Any], shape: tuple[int, int], dty
     return found
 
 
-def _refuse_tracers(call: str, leaves: Sequence[Any]) -> None:
+def _check_inputs(call: str, leaves: Sequence[Any]) -> None:
     for leaf in leaves:
         if isinstance(leaf, Tracer):
             raise InputError(
@@ -239,18 +243,8 @@ def _refuse_tracers(call: str, leaves: Sequence[Any]) -> None:
             )
 
 
-def _check_shape(call: str, pattern: Any, function: _VectorFunction, outs: int) -> None:
-    if pattern.shape != (outs, function.inputs):
-        raise ShapeError(
-            f"{call}: sparsity has the wrong shape, got {list(pattern.shape)}, expected {[outs, function.inputs]}. "
-            "Give a row for each output and a column for each input."
-        )
-
-
-def _check_product(call: str, found: Any, tangent: Any, pushed: Any, sparsity: Sparsity) -> None:
+def _check_product(call: str, found: Any, tangent: Any, pushed: Any) -> None:
     """Check that the matrix times a random vector equals the derivative along that vector."""
-    if not sparsity.check or pushed is None:
-        return
     got = found @ tangent.astype(found.dtype)
     scale = abs(found) @ abs(tangent) + abs(pushed)
     off = abs(got - pushed) > 1e3 * np.finfo(found.dtype).eps ** 0.75 * (scale + scale.max(initial=0) * 1e-3)

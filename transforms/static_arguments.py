@@ -21,13 +21,24 @@ def replace_at(leaves: Sequence[Any], indices: Sequence[int], values: Iterable[A
     return found
 
 
+def signature_of(fun: Callable[..., Any]) -> inspect.Signature | None:
+    """Return the signature of ``fun``; None if it has none, like some functions written in C."""
+    try:
+        return inspect.signature(fun)
+    except (TypeError, ValueError):
+        return None
+
+
+def parameters_of(signature: inspect.Signature | None) -> tuple[list[inspect.Parameter], list[str]]:
+    """Return the parameters of a signature, and the names of those that take an argument by position."""
+    parameters = [] if signature is None else list(signature.parameters.values())
+    return parameters, [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+
+
 def argument_names(fun: Callable[..., Any], count: int) -> list[str]:
     """Return names for the first ``count`` positional arguments of ``fun``: ``x``, or ``args[0]`` if unknown."""
-    try:
-        parameters = list(inspect.signature(fun).parameters.values())
-    except (TypeError, ValueError):  # some functions written in C have no signature
-        parameters = []
-    names = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)][:count]
+    parameters, names = parameters_of(signature_of(fun))
+    names = names[:count]
     several = [f"{p.name}[{i}]" for p in parameters if p.kind is p.VAR_POSITIONAL for i in range(count - len(names))]
     return [*names, *(several or [f"args[{i}]" for i in range(len(names), count)])]
 
@@ -45,16 +56,11 @@ class StaticArguments:
     def __init__(
         self, fun: Callable[..., Any], static_argnums: Any, static_argnames: Any, donate_argnums: Any = ()
     ) -> None:
-        try:
-            parameters = list(inspect.signature(fun).parameters.values())
-        except (TypeError, ValueError):  # some functions written in C have no signature
-            parameters = []
         self.fun = name_of(fun)
-        self.names = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+        parameters, self.names = parameters_of(signature_of(fun))
         by_name = {p.name for p in parameters if p.kind is not p.POSITIONAL_ONLY}
         numbers = self._numbers("static_argnums", static_argnums)
-        wanted = static_argnames
-        names = set([wanted] if isinstance(wanted, str) else wanted)
+        names = set([static_argnames] if isinstance(static_argnames, str) else static_argnames)
         self.static = numbers | {self.names.index(n) for n in names if n in self.names}
         self.static_names = names | {self.names[i] for i in numbers if i < len(self.names)} & by_name
         self.donated = self._numbers("donate_argnums", donate_argnums)

@@ -93,7 +93,12 @@ def no_grad(fun: Callable[..., Any] | None = None) -> Any:
     if inspect.isgeneratorfunction(fun):
         return _documented(wrapped, lambda *args, **kwargs: _run_generator(fun(*args, **kwargs)))
     if inspect.iscoroutinefunction(fun):
-        return _documented(wrapped, _coroutine(fun))
+
+        async def run(*args: Any, **kwargs: Any) -> Any:
+            with _NoGrad():  # each task has a context of its own, which holds the block
+                return stop_gradient(await fun(*args, **kwargs))
+
+        return _documented(wrapped, run)
     if inspect.isasyncgenfunction(fun):
         raise InputError(
             f"no_grad: an asynchronous generator would take the block out of the function where it yields, got "
@@ -106,16 +111,6 @@ def _documented(wrapped: Transformed[..., Any], run: Callable[..., Any]) -> Call
     """Give ``run`` the names and the documentation of ``wrapped``, and return ``run``."""
     functools.update_wrapper(run, wrapped.fun)
     run.__doc__ = wrapped.__doc__
-    return run
-
-
-def _coroutine(fun: Callable[..., Any]) -> Callable[..., Any]:
-    """Return ``no_grad`` of a coroutine function. Each task has a context of its own, which holds the block."""
-
-    async def run(*args: Any, **kwargs: Any) -> Any:
-        with _NoGrad():
-            return stop_gradient(await fun(*args, **kwargs))
-
     return run
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 import funcgrad.numpy as fnp
+from funcgrad.core import Tracer
 from funcgrad.errors import BranchError, ConversionError
 from funcgrad.numpy.hints import user_line
 from funcgrad.numpy_code.classes import viewed_object
@@ -97,7 +98,7 @@ def with_triangular_factor(built: Callable[..., Any]) -> Callable[..., Any]:
         if not isinstance(M := fnp.asarray(M), Tracer):
             built(self, M, *args, **kwargs)
             return
-        built(self, import_module("funcgrad.transforms.stopping").stop_gradient(M), *args, **kwargs)
+        built(self, own("transforms.stopping").stop_gradient(M), *args, **kwargs)
         self._M = M
         if self.rank < len(self._M):
             variances, vectors = fnp.linalg.eigh(self._M)

@@ -2,6 +2,7 @@
 
 import functools
 import gc
+import math
 import pickle
 import weakref
 
@@ -433,6 +434,27 @@ def test_pickling():
 
 def _sine_rule(t, ans, x):
     return t * fnp.cos(x)
+
+
+@custom_vjp
+def _tripled(x):
+    return x * 3.0
+
+
+_tripled.defvjp(lambda x: (_tripled(x), None), lambda _, ct: (ct * 3.0,))
+
+
+def _sum_of_written(x):
+    out = np.zeros(2)
+    out[0] = math.sin(x)
+    out[1] = _tripled(x)
+    return out.sum()
+
+
+def test_rebuilding_a_caller_changes_no_function_with_rules():
+    before = _tripled.fun, _tripled._vjp
+    assert grad(_sum_of_written)(0.3) == math.cos(0.3) + 3.0
+    assert (_tripled.fun, _tripled._vjp) == before
 
 
 def test_name_and_documentation_stay():

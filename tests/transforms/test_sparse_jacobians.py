@@ -259,6 +259,8 @@ def test_errors():
         grad(lambda x: jacobian(bands, sparsity="auto")(x).sum())(X)
     with pytest.raises(InputError, match="must be real or complex floating point"):
         jacobian(bands, sparsity="auto")(np.arange(9))
+    with pytest.raises(InputError, match="no argument of this name, got argnum=0"):
+        hessian(bands, argnum=0, sparsity="auto")
     with pytest.raises(InputError, match="is not sparse"):
         jacobian(lambda x: fnp.real(fnp.fft.fft(x)), sparsity="auto")(np.ones(8000))
 
