@@ -44,10 +44,6 @@ def _last(shape: Shape, window: Ints) -> Ints:
     return shape[len(shape) - len(window) :]
 
 
-def _last(shape: Shape, window: Ints) -> Ints:
-    return shape[len(shape) - len(window) :]
-
-
 def _out(shape: Shape, window: Ints, strides: Ints, pads: Pads) -> Ints:
     """Return the number of windows along each axis."""
     sizes = zip(_last(shape, window), pads, window, strides, strict=True)
