@@ -13,7 +13,7 @@ from funcgrad.interop.autograd.rules import (
     defvjp_argnum,
     defvjp_argnums,
     primitive,
-)  # fmt: skip
+)
 from funcgrad.interop.autograd.spaces import VSpace, vspace
 from funcgrad.interop.autograd.util import func, subval, toposort
 

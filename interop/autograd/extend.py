@@ -25,7 +25,7 @@ from funcgrad.interop.autograd.rules import (
     notrace_primitive,
     primitive,
     register_notrace,
-)  # fmt: skip
+)
 from funcgrad.interop.autograd.spaces import VSpace, vspace
 
 __all__ = [
