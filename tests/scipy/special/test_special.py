@@ -18,7 +18,7 @@ import funcgrad.numpy as fnp
 import funcgrad.scipy.special as fsp
 from funcgrad import grad, hessian, jacfwd, jvp, vjp, vmap
 from funcgrad.errors import ConcretizationError, InputError, MissingExtraError, NotDifferentiableError
-from funcgrad.scipy.special.operations import bessel_related, convex, error_functions, hypergeometric
+from funcgrad.scipy.special.operations import bessel_related, convex, error_functions, hypergeometric, incomplete
 
 DIGITS = 40
 
@@ -391,7 +391,8 @@ def test_a_function_of_scipy_is_refused_with_its_counterpart():
 
 
 def test_families_of_derivatives_pickle():
-    for operation in (convex.exprel, error_functions.erfcx, bessel_related.struve, hypergeometric.eval_jacobi):
+    families = (convex.exprel, error_functions.erfcx, bessel_related.struve, hypergeometric.eval_jacobi)
+    for operation in (*families, incomplete.betainc):
         assert pickle.loads(pickle.dumps(operation)) is operation
 
 

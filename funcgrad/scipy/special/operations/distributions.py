@@ -21,8 +21,8 @@ import numpy as np
 from funcgrad.kinds import elementwise
 from funcgrad.kinds.rules import Operation
 from funcgrad.optional import import_scipy, private_special, special
-from funcgrad.primitives.arithmetic import absolute, power
-from funcgrad.primitives.comparison import floor, greater, isinf, less, logical_or, where
+from funcgrad.primitives.arithmetic import power
+from funcgrad.primitives.comparison import floor, isinf, less, logical_or, where
 from funcgrad.primitives.elementwise import cos, exp, expm1, log, log1p
 from funcgrad.scipy.special.operations.convex import boxcox_slope
 from funcgrad.scipy.special.operations.error_functions import ndtr, ndtri
@@ -36,10 +36,12 @@ from funcgrad.scipy.special.operations.incomplete import (
     tail,
 )
 from funcgrad.scipy.special.operations.partials import (
+    Partials,
     derivatives,
     difference_quotient,
+    distribution,
     in_double,
-    kernel,
+    inverse,
     pointwise,
     polygamma,
     refused,
@@ -47,61 +49,6 @@ from funcgrad.scipy.special.operations.partials import (
     summed,
     whole,
 )
-
-#: Per argument: the partial derivative, a function of all arguments, or the name of an integer argument without one.
-Partials = tuple[Callable[..., Any] | str, ...]
-
-
-def _defined(name: str, rules: list[Any], of_jax: Callable[..., Any] | None) -> Operation:
-    """Define an elementwise operation of two or three arguments, from rules that take the arguments and the result."""
-
-    def named(rule: Any) -> Any:
-        if isinstance(rule, str):
-            return refused(name, rule, "It is a whole number: pass it as a constant")
-        return (lambda x, y, ans: rule((x, y), ans)) if len(rules) == 2 else lambda x, y, z, ans: rule((x, y, z), ans)
-
-    dx, dy, dz = [*map(named, rules), None][:3]
-    return elementwise(name, kernel(name, of_jax), dx=dx, dy=dy, dz=dz)
-
-
-def _function(name: str, partials: Partials, of_jax: Callable[..., Any] | None, sign: float = 1.0) -> Operation:
-    """Define a distribution function, or with ``sign=-1`` its complement, 1 minus the function."""
-
-    def rule(partial: Any) -> Any:
-        return partial if isinstance(partial, str) else lambda args, ans: sign * partial(*args)
-
-    return _defined(name, [rule(partial) for partial in partials], of_jax)
-
-
-def zero_where_search_failed(ans: Any, slope: Callable[[Any], Any]) -> Any:
-    """Return ``slope(ans)`` for a result of SciPy's search; 0 at the ends of the range, where the search gives up."""
-    size = absolute(ans)
-    nowhere = logical_or(less(size, 1e-40), greater(size, 9e9))
-    return where(nowhere, 0, slope(where(nowhere, 1, ans)))
-
-
-def _inverse(name: str, partials: Partials, position: int, sign: float = 1.0, searched: bool = False) -> Operation:
-    """Define the inverse of a distribution function in one argument, or with ``sign=-1`` that of its complement.
-
-    ``searched`` says that SciPy finds the result by a search: derivatives are 0 where the search gives up.
-    """
-
-    def rule(i: int) -> Any:
-        partial: Any = partials[i]
-        if isinstance(partial, str):
-            return partial
-
-        def implicit(args: tuple[Any, ...], ans: Any) -> Any:
-            def slope(ans: Any) -> Any:
-                point = (*args[:position], ans, *args[position + 1 :])
-                rate = partials[position](*point)  # type: ignore[operator]
-                return sign / rate if i == position else -partial(*point) / rate
-
-            return zero_where_search_failed(ans, slope) if searched else slope(ans)
-
-        return implicit
-
-    return _defined(name, [rule(i) for i in range(len(partials))], None)
 
 
 def _private(name: str) -> Callable[..., Any]:
@@ -124,27 +71,21 @@ GAMMA: Partials = (
 POISSON: Partials = ("k", lambda k, m: -gamma_density(floor(k) + 1, m))
 POISSON_REAL: Partials = (lambda k, m: -gammainc_parameter(k + 1, m, order=1), lambda k, m: -gamma_density(k + 1, m))
 
-chdtr: Operation = _function("chdtr", CHI_SQUARE, lambda xp, v, x: special(xp, "gammainc")(v / 2, x / 2))
-chdtrc: Operation = _function("chdtrc", CHI_SQUARE, lambda xp, v, x: special(xp, "gammaincc")(v / 2, x / 2), -1.0)
-chdtri: Operation = _inverse("chdtri", CHI_SQUARE, 1, -1.0)
-chdtriv: Operation = _inverse("chdtriv", CHI_SQUARE, 0)
-gdtr: Operation = _function("gdtr", GAMMA, lambda xp, a, b, x: special(xp, "gammainc")(b, a * x))
-gdtrc: Operation = _function("gdtrc", GAMMA, lambda xp, a, b, x: special(xp, "gammaincc")(b, a * x), -1.0)
-gdtria: Operation = _inverse("gdtria", GAMMA, 0)
-gdtrib: Operation = _inverse("gdtrib", GAMMA, 1)
-gdtrix: Operation = _inverse("gdtrix", GAMMA, 2)
-pdtr: Operation = _function("pdtr", POISSON, lambda xp, k, m: special(xp, "gammaincc")(xp.floor(k) + 1, m))
-pdtrc: Operation = _function("pdtrc", POISSON, lambda xp, k, m: special(xp, "gammainc")(xp.floor(k) + 1, m), -1.0)
-pdtri: Operation = _inverse("pdtri", ("k", lambda k, m: -gamma_density(whole(k) + 1, m)), 1)
-pdtrik: Operation = _inverse("pdtrik", POISSON_REAL, 0, searched=True)
+chdtr: Operation = distribution("chdtr", CHI_SQUARE, lambda xp, v, x: special(xp, "gammainc")(v / 2, x / 2))
+chdtrc: Operation = distribution("chdtrc", CHI_SQUARE, lambda xp, v, x: special(xp, "gammaincc")(v / 2, x / 2), -1.0)
+chdtri: Operation = inverse("chdtri", CHI_SQUARE, 1, -1.0)
+chdtriv: Operation = inverse("chdtriv", CHI_SQUARE, 0)
+gdtr: Operation = distribution("gdtr", GAMMA, lambda xp, a, b, x: special(xp, "gammainc")(b, a * x))
+gdtrc: Operation = distribution("gdtrc", GAMMA, lambda xp, a, b, x: special(xp, "gammaincc")(b, a * x), -1.0)
+gdtria: Operation = inverse("gdtria", GAMMA, 0)
+gdtrib: Operation = inverse("gdtrib", GAMMA, 1)
+gdtrix: Operation = inverse("gdtrix", GAMMA, 2)
+pdtr: Operation = distribution("pdtr", POISSON, lambda xp, k, m: special(xp, "gammaincc")(xp.floor(k) + 1, m))
+pdtrc: Operation = distribution("pdtrc", POISSON, lambda xp, k, m: special(xp, "gammainc")(xp.floor(k) + 1, m), -1.0)
+pdtri: Operation = inverse("pdtri", ("k", lambda k, m: -gamma_density(whole(k) + 1, m)), 1)
+pdtrik: Operation = inverse("pdtrik", POISSON_REAL, 0, searched=True)
 
 # ---- incomplete beta functions -------------------------------------------------------------------------------
-
-BETA: Partials = (
-    lambda a, b, x: betainc_parameter(a, b, x, orders=(1, 0)),
-    lambda a, b, x: betainc_parameter(a, b, x, orders=(0, 1)),
-    lambda a, b, x: beta_density(a, b, x),
-)
 
 
 def _ratio(n: Any, d: Any, x: Any) -> Any:
@@ -205,26 +146,24 @@ def _binomial_of_jax(xp: Any, k: Any, n: Any, p: Any) -> Any:
     return xp.where(k >= n, 0.0, special(xp, "betainc")(k + 1, xp.maximum(n - k, 1), p))
 
 
-fdtr: Operation = _function("fdtr", FISHER, _of_ratio)
-fdtrc: Operation = _function("fdtrc", FISHER, lambda xp, n, d, x: _of_ratio(xp, d, n, 1 / x), -1.0)
-fdtri: Operation = _inverse("fdtri", FISHER, 2)
-fdtridfd: Operation = _inverse("fdtridfd", FISHER, 1, searched=True)
-btdtria: Operation = _inverse("btdtria", BETA, 0)
-btdtrib: Operation = _inverse("btdtrib", BETA, 1)
-bdtr: Operation = _function("bdtr", BINOMIAL, lambda xp, k, n, p: 1 - _binomial_of_jax(xp, k, n, p))
-bdtrc: Operation = _function("bdtrc", BINOMIAL, _binomial_of_jax, -1.0)
-bdtri: Operation = _inverse("bdtri", BINOMIAL, 2)
-nbdtr: Operation = _function(
+fdtr: Operation = distribution("fdtr", FISHER, _of_ratio)
+fdtrc: Operation = distribution("fdtrc", FISHER, lambda xp, n, d, x: _of_ratio(xp, d, n, 1 / x), -1.0)
+fdtri: Operation = inverse("fdtri", FISHER, 2)
+fdtridfd: Operation = inverse("fdtridfd", FISHER, 1, searched=True)
+bdtr: Operation = distribution("bdtr", BINOMIAL, lambda xp, k, n, p: 1 - _binomial_of_jax(xp, k, n, p))
+bdtrc: Operation = distribution("bdtrc", BINOMIAL, _binomial_of_jax, -1.0)
+bdtri: Operation = inverse("bdtri", BINOMIAL, 2)
+nbdtr: Operation = distribution(
     "nbdtr", NEGATIVE_BINOMIAL, lambda xp, k, n, p: special(xp, "betainc")(xp.trunc(n), xp.trunc(k) + 1, p)
 )
-nbdtrc: Operation = _function(
+nbdtrc: Operation = distribution(
     "nbdtrc", NEGATIVE_BINOMIAL, lambda xp, k, n, p: special(xp, "betainc")(xp.trunc(k) + 1, xp.trunc(n), 1 - p), -1.0
 )
-nbdtri: Operation = _inverse("nbdtri", NEGATIVE_BINOMIAL, 2)
-bdtrik: Operation = _inverse("bdtrik", BINOMIAL_REAL, 0, searched=True)
-bdtrin: Operation = _inverse("bdtrin", BINOMIAL_REAL, 1, searched=True)
-nbdtrik: Operation = _inverse("nbdtrik", NEGATIVE_BINOMIAL_REAL, 0, searched=True)
-nbdtrin: Operation = _inverse("nbdtrin", NEGATIVE_BINOMIAL_REAL, 1, searched=True)
+nbdtri: Operation = inverse("nbdtri", NEGATIVE_BINOMIAL, 2)
+bdtrik: Operation = inverse("bdtrik", BINOMIAL_REAL, 0, searched=True)
+bdtrin: Operation = inverse("bdtrin", BINOMIAL_REAL, 1, searched=True)
+nbdtrik: Operation = inverse("nbdtrik", NEGATIVE_BINOMIAL_REAL, 0, searched=True)
+nbdtrin: Operation = inverse("nbdtrin", NEGATIVE_BINOMIAL_REAL, 1, searched=True)
 
 # ---- Kolmogorov's and Smirnov's distributions ---------------------------------------------------------------
 
@@ -557,16 +496,7 @@ def _stdtr_of_jax(xp: Any, v: Any, t: Any) -> Any:
     return xp.where(t < 0, tails, 1 - tails)
 
 
-stdtr: Operation = scipy_operation(
-    "stdtr", _stdtr_of_jax, dx=lambda x, y: stdtr_parameter(x, y, order=1), dy=lambda x, y: student_density(x, y)
-)
-stdtrit: Operation = scipy_operation(
-    "stdtrit",
-    dx=lambda x, ans: -stdtr_parameter(x, ans, order=1) / student_density(x, ans),
-    dy=lambda x, ans: 1 / student_density(x, ans),
-)
-stdtridf: Operation = scipy_operation(
-    "stdtridf",
-    dx=lambda y, ans: zero_where_search_failed(ans, lambda v: 1 / stdtr_parameter(v, y, order=1)),
-    dy=lambda y, ans: zero_where_search_failed(ans, lambda v: -student_density(v, y) / stdtr_parameter(v, y, order=1)),
-)
+_STUDENT: Partials = (lambda v, t: stdtr_parameter(v, t, order=1), lambda v, t: student_density(v, t))
+stdtr: Operation = distribution("stdtr", _STUDENT, _stdtr_of_jax)
+stdtrit: Operation = inverse("stdtrit", _STUDENT, 1)
+stdtridf: Operation = inverse("stdtridf", _STUDENT, 0, searched=True)

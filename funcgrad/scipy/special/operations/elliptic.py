@@ -122,24 +122,21 @@ def _elliprc_dy(x: Any, y: Any, ans: Any) -> Any:
 
 
 elliprc: Operation = scipy_operation("elliprc", dx=_elliprc_dx, dy=_elliprc_dy)
-elliprd: Operation = scipy_operation(
-    "elliprd",
-    dx=lambda x, y, z: _integral(-0.75, (1.5, 0.5, 1.5), x, y, z),
-    dy=lambda x, y, z: _integral(-0.75, (0.5, 1.5, 1.5), x, y, z),
-    dz=lambda x, y, z: _integral(-2.25, (0.5, 0.5, 2.5), x, y, z),
-)
-elliprf: Operation = scipy_operation(
-    "elliprf",
-    dx=lambda x, y, z: _integral(-0.25, (1.5, 0.5, 0.5), x, y, z),
-    dy=lambda x, y, z: _integral(-0.25, (0.5, 1.5, 0.5), x, y, z),
-    dz=lambda x, y, z: _integral(-0.25, (0.5, 0.5, 1.5), x, y, z),
-)
-elliprg: Operation = scipy_operation(
-    "elliprg",
-    dx=lambda x, y, z: _integral(0.125, (1.5, 0.5, 0.5), x, y, z, rise=1),
-    dy=lambda x, y, z: _integral(0.125, (0.5, 1.5, 0.5), x, y, z, rise=1),
-    dz=lambda x, y, z: _integral(0.125, (0.5, 0.5, 1.5), x, y, z, rise=1),
-)
+
+
+def _of_carlson(name: str, factor: float, powers: tuple[float, ...], rise: int = 0) -> Operation:
+    """Define ``factor`` times the integral of these powers, in three arguments."""
+
+    def partial(i: int) -> Callable[..., Any]:
+        raised = tuple([p + (j == i) for j, p in enumerate(powers)])
+        return lambda x, y, z: _integral(-powers[i] * factor, raised, x, y, z, rise=rise)
+
+    return scipy_operation(name, dx=partial(0), dy=partial(1), dz=partial(2))
+
+
+elliprd: Operation = _of_carlson("elliprd", 1.5, (0.5, 0.5, 1.5))
+elliprf: Operation = _of_carlson("elliprf", 0.5, (0.5, 0.5, 0.5))
+elliprg: Operation = _of_carlson("elliprg", -0.25, (0.5, 0.5, 0.5), rise=1)
 #: R_J, DLMF 19.16.2.
 elliprj: Operation = pointwise(
     "elliprj",

@@ -33,14 +33,15 @@ from funcgrad.primitives.comparison import equal, greater, logical_or, where
 from funcgrad.primitives.elementwise import log, log1p
 from funcgrad.scipy.special.operations.gamma_functions import digamma, psi
 from funcgrad.scipy.special.operations.partials import (
+    Partials,
+    distribution,
     in_double,
-    kernel,
+    inverse,
     log_beta,
     may_hold,
     of_all_orders,
     pointwise,
     polygamma,
-    scipy_operation,
     stirling_error,
 )
 
@@ -194,34 +195,17 @@ def _density_in_parameters(x: Any, y: Any, z: Any, *, orders: tuple[int, int]) -
 #: ``betainc_parameter(a, b, x, *, orders)``: derivative of ``betainc`` in a and b of these orders, not both 0.
 betainc_parameter: Operation = of_all_orders("betainc_parameter", _betainc_parameter, 3, {2: _density_in_parameters})
 
-betainc: Operation = scipy_operation(
-    "betainc",
-    dx=lambda x, y, z: betainc_parameter(x, y, z, orders=(1, 0)),
-    dy=lambda x, y, z: betainc_parameter(x, y, z, orders=(0, 1)),
-    dz=lambda x, y, z: beta_density(x, y, z),
+_BETA: Partials = (
+    lambda a, b, x: betainc_parameter(a, b, x, orders=(1, 0)),
+    lambda a, b, x: betainc_parameter(a, b, x, orders=(0, 1)),
+    lambda a, b, x: beta_density(a, b, x),
 )
-betaincc: Operation = scipy_operation(
-    "betaincc",
-    lambda xp, a, b, x: special(xp, "betainc")(b, a, 1 - x),
-    dx=lambda x, y, z: -betainc_parameter(x, y, z, orders=(1, 0)),
-    dy=lambda x, y, z: -betainc_parameter(x, y, z, orders=(0, 1)),
-    dz=lambda x, y, z: -beta_density(x, y, z),
-)
-
-
-def _inverse(name: str, sign: float) -> Operation:
-    """Define the inverse in the third argument, by the implicit function theorem."""
-    return elementwise(
-        name,
-        kernel(name),
-        dx=lambda x, y, ans: -betainc_parameter(x, y, ans, orders=(1, 0)) / beta_density(x, y, ans),
-        dy=lambda x, y, ans: -betainc_parameter(x, y, ans, orders=(0, 1)) / beta_density(x, y, ans),
-        dz=lambda x, y, ans: sign / beta_density(x, y, ans),
-    )
-
-
-betaincinv: Operation = _inverse("betaincinv", 1.0)
-betainccinv: Operation = _inverse("betainccinv", -1.0)
+betainc: Operation = distribution("betainc", _BETA)
+betaincc: Operation = distribution("betaincc", _BETA, lambda xp, a, b, x: special(xp, "betainc")(b, a, 1 - x), -1.0)
+betaincinv: Operation = inverse("betaincinv", _BETA, 2)
+betainccinv: Operation = inverse("betainccinv", _BETA, 2, -1.0)
+btdtria: Operation = inverse("btdtria", _BETA, 0)
+btdtrib: Operation = inverse("btdtrib", _BETA, 1)
 
 
 #: Depth of a tail: the integral ends where the density has fallen by ``exp(-DEPTH)``.
@@ -394,20 +378,8 @@ gammainc_parameter: Operation = pointwise(
     _density_parameter,
 )
 
-gammainc: Operation = scipy_operation(
-    "gammainc", dx=lambda x, y: gammainc_parameter(x, y, order=1), dy=lambda x, y: gamma_density(x, y)
-)
-gammaincc: Operation = scipy_operation(
-    "gammaincc", dx=lambda x, y: -gammainc_parameter(x, y, order=1), dy=lambda x, y: -gamma_density(x, y)
-)
-
-gammaincinv: Operation = scipy_operation(
-    "gammaincinv",
-    dx=lambda x, ans: -gammainc_parameter(x, ans, order=1) / gamma_density(x, ans),
-    dy=lambda x, ans: 1 / gamma_density(x, ans),
-)
-gammainccinv: Operation = scipy_operation(
-    "gammainccinv",
-    dx=lambda x, ans: -gammainc_parameter(x, ans, order=1) / gamma_density(x, ans),
-    dy=lambda x, ans: -1 / gamma_density(x, ans),
-)
+_GAMMA: Partials = (lambda a, x: gammainc_parameter(a, x, order=1), lambda a, x: gamma_density(a, x))
+gammainc: Operation = distribution("gammainc", _GAMMA)
+gammaincc: Operation = distribution("gammaincc", _GAMMA, sign=-1.0)
+gammaincinv: Operation = inverse("gammaincinv", _GAMMA, 1)
+gammainccinv: Operation = inverse("gammainccinv", _GAMMA, 1, -1.0)

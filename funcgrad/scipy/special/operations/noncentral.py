@@ -16,13 +16,13 @@ from typing import Any, NamedTuple
 
 from funcgrad.kinds.rules import Operation
 from funcgrad.optional import private_special
-from funcgrad.scipy.special.operations.distributions import zero_where_search_failed
 from funcgrad.scipy.special.operations.partials import (
     difference_quotient,
     in_double,
     of_all_orders,
     pointwise,
     pole_rate,
+    zero_where_search_failed,
 )
 
 

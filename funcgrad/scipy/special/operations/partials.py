@@ -23,7 +23,8 @@ from funcgrad.kinds import elementwise, primitive
 from funcgrad.kinds.linear import astype
 from funcgrad.kinds.rules import Operation
 from funcgrad.optional import special
-from funcgrad.primitives.comparison import trunc
+from funcgrad.primitives.arithmetic import absolute
+from funcgrad.primitives.comparison import greater, less, logical_or, trunc, where
 
 #: Highest order of derivatives by differences: each order costs a digit.
 HIGHEST = 4
@@ -321,3 +322,69 @@ def log_beta(xp: Any, a: Any, b: Any) -> Any:
     step = small * (1 - xp.log(beyond)) - (safe - 0.5) * xp.log1p(xp.where(far, small, 0) / safe)
     step = step + stirling_error(xp, safe) - stirling_error(xp, beyond)
     return gammaln(small) + xp.where(far, step, gammaln(large) - gammaln(total))
+
+
+# ---- distribution functions and their inverses ---------------------------------------------------------------
+
+#: Per argument: the partial derivative, a function of all arguments, or the name of an integer argument without one.
+Partials = tuple[Callable[..., Any] | str, ...]
+
+
+def _defined(
+    name: str, partials: Partials, rule: Callable[[int], Callable[..., Any]], of_jax: Callable[..., Any] | None
+) -> Operation:
+    """Define an elementwise operation of two or three arguments; ``rule(i)`` takes the arguments and the result."""
+
+    def named(i: int) -> Any:
+        partial, compute = partials[i], rule(i)
+        if isinstance(partial, str):
+            return refused(name, partial, "It is a whole number: pass it as a constant")
+        if len(partials) == 2:
+            return lambda x, y, ans: compute((x, y), ans)
+        return lambda x, y, z, ans: compute((x, y, z), ans)
+
+    dx, dy, dz = [*map(named, range(len(partials))), None][:3]
+    made: Operation = elementwise(name, kernel(name, of_jax), dx=dx, dy=dy, dz=dz)
+    made.__module__ = next(p.__module__ for p in partials if callable(p))  # the module that defines it, for pickle
+    return made
+
+
+def distribution(
+    name: str, partials: Partials, of_jax: Callable[..., Any] | None = None, sign: float = 1.0
+) -> Operation:
+    """Define a distribution function, or with ``sign=-1`` its complement, 1 minus the function."""
+
+    def rule(i: int) -> Callable[..., Any]:
+        partial: Any = partials[i]
+        return (lambda args, ans: partial(*args)) if sign > 0 else lambda args, ans: -partial(*args)
+
+    return _defined(name, partials, rule, of_jax)
+
+
+def zero_where_search_failed(ans: Any, slope: Callable[[Any], Any]) -> Any:
+    """Return ``slope(ans)`` for a result of SciPy's search; 0 at the ends of the range, where the search gives up."""
+    size = absolute(ans)
+    nowhere = logical_or(less(size, 1e-40), greater(size, 9e9))
+    return where(nowhere, 0, slope(where(nowhere, 1, ans)))
+
+
+def inverse(name: str, partials: Partials, position: int, sign: float = 1.0, searched: bool = False) -> Operation:
+    """Define the inverse of a distribution function in one argument, or with ``sign=-1`` that of its complement.
+
+    ``searched`` says that SciPy finds the result by a search: derivatives are 0 where the search gives up.
+    """
+
+    def rule(i: int) -> Callable[..., Any]:
+        partial: Any = partials[i]
+
+        def implicit(args: tuple[Any, ...], ans: Any) -> Any:
+            def slope(ans: Any) -> Any:
+                point = (*args[:position], ans, *args[position + 1 :])
+                rate = partials[position](*point)  # type: ignore[operator]
+                return sign / rate if i == position else -partial(*point) / rate
+
+            return zero_where_search_failed(ans, slope) if searched else slope(ans)
+
+        return implicit
+
+    return _defined(name, partials, rule, None)
