@@ -441,6 +441,7 @@ class Recording:
             alike = now == answer
         else:
             now, answer = _plain_array(value), _plain_array(answer)
+            report_answer(value, now)  # an enclosing run takes the branch by the same answer
             rank = len(answer.shape)
             # a vmap adds leading axes
             alike = now.shape[len(now.shape) - rank :] == answer.shape and bool((now == answer).all())

@@ -108,9 +108,12 @@ def as_python_int(x: Any) -> Any:
     """
     one = unbatched_if_equal(x)
     try:
-        return report_answer(one, int(concrete(one, "int(x)", steers=False)))
+        answer = int(concrete(one, "int(x)", steers=False))
     except TypeError:  # x has several examples, or is abstract in JAX
         return fnp.astype(x, np.int64)
+    if abs(answer) >= 2**63:
+        return int(concrete(one, "int(x)"))
+    return report_answer(fnp.astype(one, np.int64), answer)  # other numbers may have the same whole part
 
 
 def as_int(*args: Any) -> Any:

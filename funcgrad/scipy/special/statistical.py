@@ -7,7 +7,7 @@ distributions, are whole numbers; a derivative in a count raises. JAX arrays: di
 from __future__ import annotations
 
 from funcgrad.scipy.special.operations import distributions as prim
-from funcgrad.scipy.special.operations import noncentral
+from funcgrad.scipy.special.operations import incomplete, noncentral
 from funcgrad.scipy.special.ufunc import table
 
 __all__ = [
@@ -72,9 +72,9 @@ fdtri = row("fdtri(dfn, dfd, p)", prim.fdtri, "The inverse of ``fdtr`` in ``x``.
     "np.float64(0.828427)")
 fdtridfd = row("fdtridfd(dfn, p, x)", prim.fdtridfd, "The inverse of ``fdtr`` in ``dfd``.",
     "fsp.fdtridfd(2.0, 0.5, 0.8284271247461903).round(6)", "np.float64(4.0)")
-btdtria = row("btdtria(p, b, x)", prim.btdtria, "The inverse of ``betainc`` in ``a``.",
+btdtria = row("btdtria(p, b, x)", incomplete.btdtria, "The inverse of ``betainc`` in ``a``.",
     "fsp.btdtria(0.5, 2.0, 0.5).round(6)", "np.float64(2.0)")
-btdtrib = row("btdtrib(a, p, x)", prim.btdtrib, "The inverse of ``betainc`` in ``b``.",
+btdtrib = row("btdtrib(a, p, x)", incomplete.btdtrib, "The inverse of ``betainc`` in ``b``.",
     "fsp.btdtrib(2.0, 0.5, 0.5).round(6)", "np.float64(2.0)")
 stdtr = row("stdtr(df, t)", prim.stdtr,
     """Student's distribution function at ``t``, differentiable in the degrees of freedom ``df`` too, to any order.

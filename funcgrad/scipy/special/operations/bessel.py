@@ -218,11 +218,10 @@ hankel2_in_order: Operation = _in_order("hankel2_in_order", _by_differences("han
 # ---- real orders -------------------------------------------------------------------------------------------
 
 
-def _real_only(call: str, rule: Callable[..., Any]) -> Callable[..., Any]:
+def _real_only(name: str, rule: Callable[..., Any]) -> Callable[..., Any]:
     """Return ``rule``, but raise for complex arguments: a scaling by ``exp(-abs(part of z))`` is not analytic."""
-    unscaled = "The scaling is not analytic: take the function without it"
-    refuse = refused(call, "complex z", unscaled)
-    return lambda x, y, ans: refuse() if is_complex(y) else rule(x, y, ans)
+    refuse = refused(name, "complex z", "The scaling is not analytic: take the function without it")
+    return lambda x, y, ans: refuse() if is_complex(y) else rule(x, y)
 
 
 def _bessel(name: str, in_order: Operation, sign: int, factor: float = 0.5) -> Operation:
@@ -232,6 +231,11 @@ def _bessel(name: str, in_order: Operation, sign: int, factor: float = 0.5) -> O
     return made
 
 
+def _scaled(name: str, in_order: Operation, slope: Callable[..., Any]) -> Operation:
+    """Define a scaled function, from derivatives in the order and in a real argument."""
+    return scipy_operation(name, dx=_real_only(name, lambda x, y: in_order(x, y, order=1)), dy=_real_only(name, slope))
+
+
 jv: Operation = _bessel("jv", jv_in_order, -1)
 yv: Operation = _bessel("yv", yv_in_order, -1)
 iv: Operation = _bessel("iv", iv_in_order, 1)
@@ -239,21 +243,9 @@ kv: Operation = _bessel("kv", kv_in_order, 1, -0.5)
 hankel1: Operation = _bessel("hankel1", hankel1_in_order, -1)
 hankel2: Operation = _bessel("hankel2", hankel2_in_order, -1)
 #: For real numbers jve and yve are jv and yv.
-jve: Operation = scipy_operation(
-    "jve",
-    dx=_real_only("jve", lambda x, y, ans: jv_in_order(x, y, order=1)),
-    dy=_real_only("jve", lambda x, y, ans: _pair(jv, -1)(x, y)),
-)
-yve: Operation = scipy_operation(
-    "yve",
-    dx=_real_only("yve", lambda x, y, ans: yv_in_order(x, y, order=1)),
-    dy=_real_only("yve", lambda x, y, ans: _pair(yv, -1)(x, y)),
-)
-ive: Operation = scipy_operation(
-    "ive",
-    dx=_real_only("ive", lambda x, y, ans: ive_in_order(x, y, order=1)),
-    dy=_real_only("ive", lambda x, y, ans: ive_slope(shifted(x, 0), y, order=1)),
-)
+jve: Operation = _scaled("jve", jv_in_order, _pair(jv, -1))
+yve: Operation = _scaled("yve", yv_in_order, _pair(yv, -1))
+ive: Operation = _scaled("ive", ive_in_order, lambda x, y: ive_slope(shifted(x, 0), y, order=1))
 kve: Operation = scipy_operation(
     "kve", dx=lambda x, y: kve_in_order(x, y, order=1), dy=lambda x, y: kve_slope(shifted(x, 0), y, order=1)
 )
@@ -332,25 +324,17 @@ hankel1e_slope: Operation = _hankel("hankel1e", 1)
 hankel2e_slope: Operation = _hankel("hankel2e", -1)
 
 
-def _kve_slope_in_order(v: Any, x: Any, *, order: int) -> Any:
-    return neighbours(lambda v, x: kve_in_order(v, x, order=1), v, x, order, -1, 1)
-
-
-def _ive_slope_in_order(v: Any, x: Any, *, order: int) -> Any:
-    return neighbours(lambda v, x: ive_in_order(v, x, order=1), v, x, order, 1, -sign(x))
-
-
 #: ``kve_slope(v, x, *, order)``: derivative of ``kve`` in x of this order, 1 or more; likewise ``ive_slope``.
 kve_slope: Operation = pointwise(
     "kve_slope",
     with_series(_kve_near, _kve_series),
-    _kve_slope_in_order,
+    lambda v, x, *, order: neighbours(lambda v, x: kve_in_order(v, x, order=1), v, x, order, -1, 1),
     lambda v, x, *, order: kve_slope(v, x, order=order + 1),
 )
 ive_slope: Operation = pointwise(
     "ive_slope",
     with_series(_ive_near, _ive_series),
-    _ive_slope_in_order,
+    lambda v, x, *, order: neighbours(lambda v, x: ive_in_order(v, x, order=1), v, x, order, 1, -sign(x)),
     lambda v, x, *, order: ive_slope(v, x, order=order + 1),
 )
 

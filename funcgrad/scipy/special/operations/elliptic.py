@@ -65,14 +65,11 @@ def _quadrature(rise: int, powers: tuple[float, ...], *args: Any) -> Any:
             product = product * (share / (t + x)) ** p
         return np.where(u <= high, product, 0)
 
-    total = summed(term, _number_of_steps(high - low), low) * root * root
+    steps = int(np.max(high - low, initial=0, where=np.isfinite(high - low)) / _STEP) + 2
+    total = summed(term, steps, low) * root * root
     valid = np.logical_and.reduce([x >= 0 for x, _ in pairs])
     total = np.where(infinite, 0, total * _STEP)
     return np.where(valid, np.where(at_zero > 0, total, np.inf), np.nan)
-
-
-def _number_of_steps(length: Any) -> int:
-    return int(np.max(length, initial=0, where=np.isfinite(length)) / _STEP) + 2
 
 
 def _carlson(xp: Any, *args: Any, rise: int, powers: tuple[float, ...]) -> Any:

@@ -195,15 +195,17 @@ def _density_in_parameters(x: Any, y: Any, z: Any, *, orders: tuple[int, int]) -
 #: ``betainc_parameter(a, b, x, *, orders)``: derivative of ``betainc`` in a and b of these orders, not both 0.
 betainc_parameter: Operation = of_all_orders("betainc_parameter", _betainc_parameter, 3, {2: _density_in_parameters})
 
-BETA: Partials = (
+_BETA: Partials = (
     lambda a, b, x: betainc_parameter(a, b, x, orders=(1, 0)),
     lambda a, b, x: betainc_parameter(a, b, x, orders=(0, 1)),
     lambda a, b, x: beta_density(a, b, x),
 )
-betainc: Operation = distribution("betainc", BETA)
-betaincc: Operation = distribution("betaincc", BETA, lambda xp, a, b, x: special(xp, "betainc")(b, a, 1 - x), -1.0)
-betaincinv: Operation = inverse("betaincinv", BETA, 2)
-betainccinv: Operation = inverse("betainccinv", BETA, 2, -1.0)
+betainc: Operation = distribution("betainc", _BETA)
+betaincc: Operation = distribution("betaincc", _BETA, lambda xp, a, b, x: special(xp, "betainc")(b, a, 1 - x), -1.0)
+betaincinv: Operation = inverse("betaincinv", _BETA, 2)
+betainccinv: Operation = inverse("betainccinv", _BETA, 2, -1.0)
+btdtria: Operation = inverse("btdtria", _BETA, 0)
+btdtrib: Operation = inverse("btdtrib", _BETA, 1)
 
 
 #: Depth of a tail: the integral ends where the density has fallen by ``exp(-DEPTH)``.

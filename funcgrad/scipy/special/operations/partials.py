@@ -331,17 +331,22 @@ def log_beta(xp: Any, a: Any, b: Any) -> Any:
 Partials = tuple[Callable[..., Any] | str, ...]
 
 
-def _defined(name: str, rules: list[Any], of_jax: Callable[..., Any] | None) -> Operation:
-    """Define an elementwise operation of two or three arguments, from rules that take the arguments and the result."""
+def _defined(
+    name: str, partials: Partials, rule: Callable[[int], Callable[..., Any]], of_jax: Callable[..., Any] | None
+) -> Operation:
+    """Define an elementwise operation of two or three arguments; ``rule(i)`` takes the arguments and the result."""
 
-    def named(rule: Any) -> Any:
-        if isinstance(rule, str):
-            return refused(name, rule, "It is a whole number: pass it as a constant")
-        return (lambda x, y, ans: rule((x, y), ans)) if len(rules) == 2 else lambda x, y, z, ans: rule((x, y, z), ans)
+    def named(i: int) -> Any:
+        partial, compute = partials[i], rule(i)
+        if isinstance(partial, str):
+            return refused(name, partial, "It is a whole number: pass it as a constant")
+        if len(partials) == 2:
+            return lambda x, y, ans: compute((x, y), ans)
+        return lambda x, y, z, ans: compute((x, y, z), ans)
 
-    dx, dy, dz = [*map(named, rules), None][:3]
+    dx, dy, dz = [*map(named, range(len(partials))), None][:3]
     made: Operation = elementwise(name, kernel(name, of_jax), dx=dx, dy=dy, dz=dz)
-    made.__module__ = sys._getframe(2).f_globals["__name__"]  # the module that defines it, for pickle
+    made.__module__ = next(p.__module__ for p in partials if callable(p))  # the module that defines it, for pickle
     return made
 
 
@@ -350,12 +355,11 @@ def distribution(
 ) -> Operation:
     """Define a distribution function, or with ``sign=-1`` its complement, 1 minus the function."""
 
-    def rule(partial: Any) -> Any:
-        if isinstance(partial, str):
-            return partial
+    def rule(i: int) -> Callable[..., Any]:
+        partial: Any = partials[i]
         return (lambda args, ans: partial(*args)) if sign > 0 else lambda args, ans: -partial(*args)
 
-    return _defined(name, [rule(partial) for partial in partials], of_jax)
+    return _defined(name, partials, rule, of_jax)
 
 
 def zero_where_search_failed(ans: Any, slope: Callable[[Any], Any]) -> Any:
@@ -371,10 +375,8 @@ def inverse(name: str, partials: Partials, position: int, sign: float = 1.0, sea
     ``searched`` says that SciPy finds the result by a search: derivatives are 0 where the search gives up.
     """
 
-    def rule(i: int) -> Any:
+    def rule(i: int) -> Callable[..., Any]:
         partial: Any = partials[i]
-        if isinstance(partial, str):
-            return partial
 
         def implicit(args: tuple[Any, ...], ans: Any) -> Any:
             def slope(ans: Any) -> Any:
@@ -386,4 +388,4 @@ def inverse(name: str, partials: Partials, position: int, sign: float = 1.0, sea
 
         return implicit
 
-    return _defined(name, [rule(i) for i in range(len(partials))], None)
+    return _defined(name, partials, rule, None)
