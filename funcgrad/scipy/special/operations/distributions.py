@@ -27,7 +27,6 @@ from funcgrad.primitives.elementwise import cos, exp, expm1, log, log1p
 from funcgrad.scipy.special.operations.convex import boxcox_slope
 from funcgrad.scipy.special.operations.error_functions import ndtr, ndtri
 from funcgrad.scipy.special.operations.incomplete import (
-    BETA,
     DEPTH,
     beta_density,
     betainc_parameter,

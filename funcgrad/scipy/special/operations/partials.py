@@ -9,7 +9,6 @@ nearly all are analytic in the parameter, and then central differences over many
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from functools import cache
