@@ -199,6 +199,12 @@ def _quantile(x: Any, there: Any, q: Any = 0.5, interpolation: str = "linear") -
     return below + share[interpolation] * (above - below), 1
 
 
+@cache
+def _counts_all() -> bool:
+    """Whether pandas' standard error divides by the root of the number of values, as since version 3."""
+    return bool(pd.Series([0.0, 1.0]).rolling(2).sem().iloc[1] == 0.5)
+
+
 _REDUCTIONS: dict[str, Callable[..., Any]] = {
     "sum": lambda x, there: (_total(x, there), 0),
     "mean": lambda x, there: (_total(x, there) / _count(there), 1),
@@ -206,7 +212,10 @@ _REDUCTIONS: dict[str, Callable[..., Any]] = {
     "max": lambda x, there: (fnp.max(fnp.where(there, x, -np.inf), axis=1), 1),
     "var": lambda x, there, ddof=1: _covariance(x, x, there, ddof),
     "std": _deviation,
-    "sem": lambda x, there, ddof=1: (_deviation(x, there, ddof)[0] / np.sqrt(_count(there)), ddof + 1),
+    "sem": lambda x, there, ddof=1: (
+        _deviation(x, there, ddof)[0] / np.sqrt(_count(there, 0 if _counts_all() else ddof)),
+        ddof + 1,
+    ),
     "skew": _skewness,
     "kurt": _kurtosis,
     "median": _quantile,

@@ -85,6 +85,9 @@ METHODS = {
     "np.round": lambda t: np.round(t, 3) * 0.0 + t + float(column(t).iloc[0]),
     "np.corrcoef": lambda t: np.corrcoef(column(t).dropna(), column(t).dropna() ** 2)[0, 1],
 }
+if not at_least(pd, "3.0.0"):  # older versions fill NumPy arrays with the results
+    for old in ("agg", "np.round", "rank of missing"):
+        del METHODS[old]
 #: Methods whose rows depend on the order of the numbers, which the examples of a ``vmap`` must share.
 ORDERED = {
     "nlargest": lambda t: t.nlargest(2) if t.ndim == 1 else t.nlargest(2, "a"),
@@ -203,8 +206,3 @@ def test_tables_are_shown():
     grad(f)(X)
     assert "2020-01-02" in shown[0][0]
     assert "a" in shown[0][1]
-
-
-if not at_least(pd, "3.0.0"):  # older versions fill NumPy arrays with results
-    for old in ("agg",):
-        del METHODS[old]
