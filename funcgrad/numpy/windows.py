@@ -11,7 +11,7 @@ import numpy as np
 
 import funcgrad.numpy as fnp
 from funcgrad.core import Tracer
-from funcgrad.numpy.columns import TracedColumn, column_values, shared_truth
+from funcgrad.numpy.columns import TracedColumn, attempt, column_values, shared_truth
 
 pd: Any = import_module("pandas")
 
@@ -130,6 +130,17 @@ class Windows(_TableWindows):
     def _corr(self, other: Any = None, pairwise: Any = None, **kwargs: Any) -> Any:
         pair = [self.table, self.table if other is None else other.reindex(self.table.index)]
         return self._reduce(_correlation, pair, (), {}).rename(None)
+
+
+def with_traced_results(windows: Any, traced: Windows) -> Any:
+    """Return pandas' windows of constants such that ``apply`` takes functions whose results are traced."""
+    plain = windows.apply
+
+    def apply(*args: Any, **kwargs: Any) -> Any:
+        return attempt(lambda: plain(*args, **kwargs), lambda: traced.apply(*args, **kwargs))
+
+    windows.apply = apply
+    return windows
 
 
 # ---- reductions of the rows of a matrix: each returns its results and how many numbers a row must have -------------

@@ -174,6 +174,8 @@ def test_columns_of_other_kinds():
         total = d.rolling(2)[["z", "n"]].mean().sum(axis=1).sum() + d.rolling(2).z.max().sum()
         by_key = d.groupby("k").agg(m=("z", "mean"), s=("z", "std"), most=("n", "max")).prod(axis=1).sum()
         by_row = d[["z", "n"]].T.sum().std() + d.groupby("k")[["z", "n"]].rolling(2).mean().sum().prod()
+        total += S.rolling(2).apply(lambda v: (v * x[0]).sum()).sum() * S.rolling(2).apply(lambda v: v.sum()).sum()
+        total += FRAME.expanding().apply(lambda v: v.iloc[-1] ** x[1]).sum().sum()
         total += (FRAME.mul(x, axis=0) * pd.Series(x[:2], ["a", "b"])).sum(axis=1).rolling(3).std().max()
         return total + by_key + by_row + pd.concat([d["a"], d["z"]]).std() + d.eval("z * a + sqrt(b)").sum()
 
