@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 from importlib import import_module
+from threading import get_ident
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,11 @@ import numpy as np
 import funcgrad.numpy as fnp
 from funcgrad import backend
 from funcgrad.core import Tracer
+from funcgrad.errors import ConversionError
 from funcgrad.numpy.concretization import concrete
 from funcgrad.numpy.peeking import concrete_or_none
 from funcgrad.numpy.tables import BINARY, UNARY, TableArray, unwrap_from_table
+from funcgrad.running import pending_refusals
 
 pd: Any = import_module("pandas")
 
@@ -381,3 +384,15 @@ def plain_numbers(x: Any) -> Any:
     if isinstance(x, pd.Series) and isinstance(x.array, TracedColumn):
         return pd.Series(np.asarray(concrete(column_values(x), "pandas.cut(x)")), x.index, name=x.name)
     return np.asarray(concrete(x, "pandas.cut(x)")) if isinstance(x, Tracer) else x
+
+
+def attempt(compute: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
+    """Return ``compute()``, or ``otherwise()`` if pandas would convert traced results to plain numbers."""
+    before = pending_refusals.get(get_ident())
+    try:
+        return compute()
+    except ConversionError:
+        pending_refusals.pop(get_ident(), None)  # nothing is lost
+        if before is not None:
+            pending_refusals[get_ident()] = before
+    return otherwise()

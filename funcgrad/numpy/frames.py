@@ -17,6 +17,7 @@ from funcgrad.errors import ConversionError
 from funcgrad.numpy.columns import (
     TracedColumn,
     TracedDtype,
+    attempt,
     column_of_rows,
     is_labelled,
     shared_truth,
@@ -26,7 +27,7 @@ from funcgrad.numpy.hints import user_line
 from funcgrad.numpy.table_groups import frame_of_rows, with_traced_groups
 from funcgrad.numpy.table_writes import WritableTable, writes_parts
 from funcgrad.numpy.tables import Labels, TableArray, fits_shape, unwrap_from_table
-from funcgrad.numpy.windows import DecayingWindows, Windows, decay_of
+from funcgrad.numpy.windows import DecayingWindows, Windows, decay_of, with_traced_results
 from funcgrad.writable import is_buffer
 
 pd: Any = import_module("pandas")
@@ -93,7 +94,8 @@ class _Table(WritableTable):
     def rolling(self, window: Any, *args: Any, **kwargs: Any) -> Any:
         """Return the windows of ``window`` rows or of a length of time."""
         if not _holds_traced(self):
-            return super().rolling(window, *args, **kwargs)  # type: ignore[misc]
+            traced = Windows(self, lambda table: table.rolling(window, *args, **kwargs))
+            return with_traced_results(super().rolling(window, *args, **kwargs), traced)  # type: ignore[misc]
         if kwargs.get("win_type") or kwargs.get("on") or kwargs.get("method", "single") != "single":
             raise ConversionError(
                 "rolling: windows of traced values have equal weights and the labels of the table, got "
@@ -105,7 +107,8 @@ class _Table(WritableTable):
     def expanding(self, *args: Any, **kwargs: Any) -> Any:
         """Return the windows from the first row to each row."""
         if not _holds_traced(self):
-            return super().expanding(*args, **kwargs)  # type: ignore[misc]
+            traced = Windows(self, lambda table: table.expanding(*args, **kwargs))
+            return with_traced_results(super().expanding(*args, **kwargs), traced)  # type: ignore[misc]
         return Windows(self, lambda table: table.expanding(*args, **kwargs))
 
     def ewm(
@@ -241,15 +244,15 @@ class TracedFrame(_Table, pd.DataFrame):  # type: ignore[misc]
         if axis not in (1, "columns"):
             return super().apply(func, axis, *args, **kwargs)
         if not _holds_traced(self):
-            try:
-                return super().apply(func, axis, *args, **kwargs)
-            except ConversionError:  # pandas makes an array of series that the function has made of traced numbers
-                found = frame_of_rows([func(row) for _, row in self.iterrows()], self.index)
-                if found is None or args or kwargs:
-                    raise
-                return TracedFrame(found)
+            plain = partial(super().apply, func, axis, *args, **kwargs)
+            return plain() if args or kwargs else attempt(plain, lambda: self._apply_to_rows(func, plain))
         found = self.T.apply(func, 0, *args, **kwargs)
         return found if found.ndim == 1 else found.T
+
+    def _apply_to_rows(self, func: Any, plain: Any) -> Any:
+        """Apply a function to the rows of constants, where it returns series of traced numbers."""
+        found = frame_of_rows([func(row) for _, row in self.iterrows()], self.index)
+        return plain() if found is None else TracedFrame(found)
 
     def __setitem__(self, key: Any, value: Any) -> None:
         super().__setitem__(key, value if writes_parts(self, key) else _as_columns(value, self, key))

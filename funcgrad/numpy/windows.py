@@ -11,7 +11,7 @@ import numpy as np
 
 import funcgrad.numpy as fnp
 from funcgrad.core import Tracer
-from funcgrad.numpy.columns import TracedColumn, column_values, shared_truth
+from funcgrad.numpy.columns import TracedColumn, attempt, column_values, shared_truth
 
 pd: Any = import_module("pandas")
 
@@ -132,6 +132,17 @@ class Windows(_TableWindows):
         return self._reduce(_correlation, pair, (), {}).rename(None)
 
 
+def with_traced_results(windows: Any, traced: Windows) -> Any:
+    """Return pandas' windows of constants such that ``apply`` takes functions whose results are traced."""
+    plain = windows.apply
+
+    def apply(*args: Any, **kwargs: Any) -> Any:
+        return attempt(lambda: plain(*args, **kwargs), lambda: traced.apply(*args, **kwargs))
+
+    windows.apply = apply
+    return windows
+
+
 # ---- reductions of the rows of a matrix: each returns its results and how many numbers a row must have -------------
 
 
@@ -199,6 +210,12 @@ def _quantile(x: Any, there: Any, q: Any = 0.5, interpolation: str = "linear") -
     return below + share[interpolation] * (above - below), 1
 
 
+@cache
+def _counts_all() -> bool:
+    """Whether pandas' standard error divides by the root of the number of values, as since version 3."""
+    return bool(pd.Series([0.0, 1.0]).rolling(2).sem().iloc[1] == 0.5)
+
+
 _REDUCTIONS: dict[str, Callable[..., Any]] = {
     "sum": lambda x, there: (_total(x, there), 0),
     "mean": lambda x, there: (_total(x, there) / _count(there), 1),
@@ -206,7 +223,10 @@ _REDUCTIONS: dict[str, Callable[..., Any]] = {
     "max": lambda x, there: (fnp.max(fnp.where(there, x, -np.inf), axis=1), 1),
     "var": lambda x, there, ddof=1: _covariance(x, x, there, ddof),
     "std": _deviation,
-    "sem": lambda x, there, ddof=1: (_deviation(x, there, ddof)[0] / np.sqrt(_count(there)), ddof + 1),
+    "sem": lambda x, there, ddof=1: (
+        _deviation(x, there, ddof)[0] / np.sqrt(_count(there, 0 if _counts_all() else ddof)),
+        ddof + 1,
+    ),
     "skew": _skewness,
     "kurt": _kurtosis,
     "median": _quantile,

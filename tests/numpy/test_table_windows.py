@@ -85,6 +85,9 @@ METHODS = {
     "np.round": lambda t: np.round(t, 3) * 0.0 + t + float(column(t).iloc[0]),
     "np.corrcoef": lambda t: np.corrcoef(column(t).dropna(), column(t).dropna() ** 2)[0, 1],
 }
+if not at_least(pd, "3.0.0"):  # older versions fill NumPy arrays with the results
+    for old in ("agg", "np.round", "rank of missing"):
+        del METHODS[old]
 #: Methods whose rows depend on the order of the numbers, which the examples of a ``vmap`` must share.
 ORDERED = {
     "nlargest": lambda t: t.nlargest(2) if t.ndim == 1 else t.nlargest(2, "a"),
@@ -171,6 +174,8 @@ def test_columns_of_other_kinds():
         total = d.rolling(2)[["z", "n"]].mean().sum(axis=1).sum() + d.rolling(2).z.max().sum()
         by_key = d.groupby("k").agg(m=("z", "mean"), s=("z", "std"), most=("n", "max")).prod(axis=1).sum()
         by_row = d[["z", "n"]].T.sum().std() + d.groupby("k")[["z", "n"]].rolling(2).mean().sum().prod()
+        total += S.rolling(2).apply(lambda v: (v * x[0]).sum()).sum() * S.rolling(2).apply(lambda v: v.sum()).sum()
+        total += FRAME.expanding().apply(lambda v: v.iloc[-1] ** x[1]).sum().sum()
         total += (FRAME.mul(x, axis=0) * pd.Series(x[:2], ["a", "b"])).sum(axis=1).rolling(3).std().max()
         return total + by_key + by_row + pd.concat([d["a"], d["z"]]).std() + d.eval("z * a + sqrt(b)").sum()
 
@@ -203,8 +208,3 @@ def test_tables_are_shown():
     grad(f)(X)
     assert "2020-01-02" in shown[0][0]
     assert "a" in shown[0][1]
-
-
-if not at_least(pd, "3.0.0"):  # older versions fill NumPy arrays with results
-    for old in ("agg",):
-        del METHODS[old]

@@ -5,7 +5,7 @@ from io import StringIO
 import numpy as np
 import pandas as pd
 import pytest
-from helpers import differences
+from helpers import at_least, differences
 
 from funcgrad import grad, hessian, value_and_grad, vmap
 from funcgrad.errors import ConcretizationError
@@ -95,6 +95,18 @@ def recurrence_by_position(x):
     return d
 
 
+def replaced(x):
+    return S.replace(3.0, x[0])
+
+
+def mapped(x):
+    return np.log(pd.Series(list("aba")).map({"a": x[0], "b": x[1] ** 2})) * float(x[0])
+
+
+def joined(x):
+    return pd.concat([S, S * x])
+
+
 def empty(x):
     s, d = pd.Series(dtype=float), pd.DataFrame(columns=["t", "v"], dtype=float)
     for i in range(6):
@@ -138,7 +150,7 @@ def aliases(x):
 
 WRITES = [
     *(items, single_items, chosen, slices, rows, columns, chosen_rows, single_numbers, recurrence),
-    *(recurrence_by_position, empty, prepared, traced_tables, updated, aliases),
+    *(recurrence_by_position, joined, replaced, mapped, empty, prepared, traced_tables, updated, aliases),
     lambda x: GAPS.fillna(x[0]),
     lambda x: GAPS.fillna(S * x),
     lambda x: S.where(S > 3, x[0]) + S.where(S > 2, S * x),
@@ -146,10 +158,12 @@ WRITES = [
     lambda x: S.clip(x[0], x[5] * 2) + S.clip(upper=4 * x[1]),
     lambda x: FRAME.clip(lower=x[2]),
     lambda x: S.shift(2, fill_value=x[0]) + S.shift(-1, fill_value=x[1]),
-    lambda x: S.replace(3.0, x[0]),
-    lambda x: pd.concat([S, S * x]),
-    lambda x: np.log(pd.Series(list("aba")).map({"a": x[0], "b": x[1] ** 2})) * float(x[0]),
 ]
+
+
+if not at_least(pd, "3.0.0"):  # older versions fill NumPy arrays with the results, and make integers fractions
+    for old in (empty, mapped, replaced):
+        WRITES.remove(old)
 
 
 @pytest.mark.parametrize("fun", WRITES)
@@ -218,8 +232,9 @@ def test_integers_take_no_fractions():
         d.loc[0, "n"] = x[0]
         return d["n"].sum()
 
-    with pytest.raises(TypeError, match="int64"):
-        grad(f)(X)
+    if at_least(pd, "3.0.0"):
+        with pytest.raises(TypeError, match="int64"):
+            grad(f)(X)
 
 
 def test_keys_that_examples_share():
