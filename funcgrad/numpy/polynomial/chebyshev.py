@@ -10,12 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.numpy.creation import as_value
-from funcgrad.numpy.elementwise import sqrt
 from funcgrad.numpy.polynomial.classes import TracedSeries
 from funcgrad.numpy.polynomial.series import as_count, series
 from funcgrad.numpy.products import matmul
-from funcgrad.typing import Array, ArrayLike
+from funcgrad.typing import Array
 
 __all__ = [
     "chebdomain", "chebzero", "chebone", "chebx", "chebline", "chebadd", "chebsub", "chebmulx", "chebmul", "chebdiv",
@@ -27,51 +25,18 @@ __all__ = [
 _numpy = np.polynomial.chebyshev
 _series = series("cheb")
 
-chebdomain = _numpy.chebdomain
-chebzero = _numpy.chebzero
-chebone = _numpy.chebone
-chebx = _numpy.chebx
-
-chebline = _series.line
-chebadd = _series.add
-chebsub = _series.sub
-chebmulx = _series.mulx
-chebmul = _series.mul
-chebdiv = _series.div
-chebpow = _series.pow
-chebval = _series.val
-chebval2d = _series.val2d
-chebval3d = _series.val3d
-chebvalnd = _series.valnd
-chebgrid2d = _series.grid2d
-chebgrid3d = _series.grid3d
-chebder = _series.der
-chebint = _series.integral
-chebfromroots = _series.fromroots
-chebroots = _series.roots
-chebcompanion = _series.companion
-chebvander = _series.vander
-chebvander2d = _series.vander2d
-chebvander3d = _series.vander3d
-chebfit = _series.fit
-chebtrim = _series.trim
-poly2cheb = _series.from_powers
-cheb2poly = _series.to_powers
-chebgauss = _numpy.chebgauss
-chebpts1 = _numpy.chebpts1
-chebpts2 = _numpy.chebpts2
-
-
-def chebweight(x: ArrayLike) -> Array:
-    """Return the weight function of the orthogonal polynomials at ``x``.
-
-    Example:
-        >>> from funcgrad.numpy.polynomial.chebyshev import chebweight
-        >>> chebweight(0.0)
-        np.float64(1.0)
-    """
-    x = as_value(x)
-    return 1 / (sqrt(1 + x) * sqrt(1 - x))
+chebdomain, chebzero, chebone, chebx = _numpy.chebdomain, _numpy.chebzero, _numpy.chebone, _numpy.chebx
+chebline, chebadd, chebsub = _series.line, _series.add, _series.sub
+chebmulx, chebmul, chebdiv, chebpow = _series.mulx, _series.mul, _series.div, _series.pow
+chebval, chebval2d, chebval3d, chebvalnd = _series.val, _series.val2d, _series.val3d, _series.valnd
+chebgrid2d, chebgrid3d = _series.grid2d, _series.grid3d
+chebder, chebint = _series.der, _series.integral
+chebfromroots, chebroots, chebcompanion = _series.fromroots, _series.roots, _series.companion
+chebvander, chebvander2d, chebvander3d = _series.vander, _series.vander2d, _series.vander3d
+chebfit, chebtrim = _series.fit, _series.trim
+poly2cheb, cheb2poly = _series.from_powers, _series.to_powers
+chebgauss, chebpts1, chebpts2 = _numpy.chebgauss, _numpy.chebpts1, _numpy.chebpts2
+chebweight = _series.weight
 
 
 def chebinterpolate(func: Callable[..., Any], deg: int, args: tuple[Any, ...] = ()) -> Array:

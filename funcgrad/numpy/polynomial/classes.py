@@ -15,8 +15,6 @@ from funcgrad.numpy.polynomial.series import as_series, series
 from funcgrad.primitives.products import matmul
 from funcgrad.typing import Array, ArrayLike
 
-__all__ = ["TracedSeries"]
-
 #: Functions that NumPy's classes call, with their names in ``Series``.
 _PARTS = {
     **{name: name for name in ("add", "sub", "mul", "div", "pow", "val", "der", "fit", "line", "roots", "fromroots")},

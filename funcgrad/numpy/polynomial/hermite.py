@@ -7,11 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from funcgrad.numpy.creation import as_value
-from funcgrad.numpy.elementwise import exp
 from funcgrad.numpy.polynomial.classes import TracedSeries
 from funcgrad.numpy.polynomial.series import series
-from funcgrad.typing import Array, ArrayLike
 
 __all__ = [
     "hermdomain", "hermzero", "hermone", "hermx", "hermline", "hermadd", "hermsub", "hermmulx", "hermmul", "hermdiv",
@@ -23,49 +20,18 @@ __all__ = [
 _numpy = np.polynomial.hermite
 _series = series("herm")
 
-hermdomain = _numpy.hermdomain
-hermzero = _numpy.hermzero
-hermone = _numpy.hermone
-hermx = _numpy.hermx
-
-hermline = _series.line
-hermadd = _series.add
-hermsub = _series.sub
-hermmulx = _series.mulx
-hermmul = _series.mul
-hermdiv = _series.div
-hermpow = _series.pow
-hermval = _series.val
-hermval2d = _series.val2d
-hermval3d = _series.val3d
-hermvalnd = _series.valnd
-hermgrid2d = _series.grid2d
-hermgrid3d = _series.grid3d
-hermder = _series.der
-hermint = _series.integral
-hermfromroots = _series.fromroots
-hermroots = _series.roots
-hermcompanion = _series.companion
-hermvander = _series.vander
-hermvander2d = _series.vander2d
-hermvander3d = _series.vander3d
-hermfit = _series.fit
-hermtrim = _series.trim
-poly2herm = _series.from_powers
-herm2poly = _series.to_powers
+hermdomain, hermzero, hermone, hermx = _numpy.hermdomain, _numpy.hermzero, _numpy.hermone, _numpy.hermx
+hermline, hermadd, hermsub = _series.line, _series.add, _series.sub
+hermmulx, hermmul, hermdiv, hermpow = _series.mulx, _series.mul, _series.div, _series.pow
+hermval, hermval2d, hermval3d, hermvalnd = _series.val, _series.val2d, _series.val3d, _series.valnd
+hermgrid2d, hermgrid3d = _series.grid2d, _series.grid3d
+hermder, hermint = _series.der, _series.integral
+hermfromroots, hermroots, hermcompanion = _series.fromroots, _series.roots, _series.companion
+hermvander, hermvander2d, hermvander3d = _series.vander, _series.vander2d, _series.vander3d
+hermfit, hermtrim = _series.fit, _series.trim
+poly2herm, herm2poly = _series.from_powers, _series.to_powers
 hermgauss = _numpy.hermgauss
-
-
-def hermweight(x: ArrayLike) -> Array:
-    """Return the weight function of the orthogonal polynomials at ``x``.
-
-    Example:
-        >>> from funcgrad.numpy.polynomial.hermite import hermweight
-        >>> hermweight(0.0)
-        np.float64(1.0)
-    """
-    x = as_value(x)
-    return exp(-(x**2))
+hermweight = _series.weight
 
 
 class Hermite(TracedSeries, _numpy.Hermite, prefix="herm"):

@@ -28,33 +28,15 @@ __all__ = [
 _numpy = np.polynomial.polynomial
 _series = series("poly")
 
-polydomain = _numpy.polydomain
-polyzero = _numpy.polyzero
-polyone = _numpy.polyone
-polyx = _numpy.polyx
-
-polyline = _series.line
-polyadd = _series.add
-polysub = _series.sub
-polymulx = _series.mulx
-polymul = _series.mul
-polydiv = _series.div
-polyval = _series.val
-polyval2d = _series.val2d
-polyval3d = _series.val3d
-polyvalnd = _series.valnd
-polygrid2d = _series.grid2d
-polygrid3d = _series.grid3d
-polyder = _series.der
-polyint = _series.integral
-polyfromroots = _series.fromroots
-polyroots = _series.roots
-polycompanion = _series.companion
-polyvander = _series.vander
-polyvander2d = _series.vander2d
-polyvander3d = _series.vander3d
-polyfit = _series.fit
-polytrim = _series.trim
+polydomain, polyzero, polyone, polyx = _numpy.polydomain, _numpy.polyzero, _numpy.polyone, _numpy.polyx
+polyline, polyadd, polysub = _series.line, _series.add, _series.sub
+polymulx, polymul, polydiv = _series.mulx, _series.mul, _series.div
+polyval, polyval2d, polyval3d, polyvalnd = _series.val, _series.val2d, _series.val3d, _series.valnd
+polygrid2d, polygrid3d = _series.grid2d, _series.grid3d
+polyder, polyint = _series.der, _series.integral
+polyfromroots, polyroots, polycompanion = _series.fromroots, _series.roots, _series.companion
+polyvander, polyvander2d, polyvander3d = _series.vander, _series.vander2d, _series.vander3d
+polyfit, polytrim = _series.fit, _series.trim
 
 
 def polypow(c: ArrayLike, pow: int, maxpower: int | None = None) -> Array:

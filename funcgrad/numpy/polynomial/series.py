@@ -8,7 +8,7 @@ zeros: if the numbers are known, and after the whole result has been computed.
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
@@ -19,6 +19,7 @@ from funcgrad.kinds.linear import permute, reshape
 from funcgrad.numpy import signals
 from funcgrad.numpy.axes import normalize_axis
 from funcgrad.numpy.creation import as_value, copy
+from funcgrad.numpy.elementwise import exp, sqrt
 from funcgrad.numpy.indexing import flatnonzero, getitem
 from funcgrad.numpy.joining import concatenate
 from funcgrad.numpy.peeking import is_plain
@@ -38,11 +39,18 @@ from funcgrad.numpy.reductions import all as everywhere
 from funcgrad.numpy.shaping import moveaxis, result_type
 from funcgrad.primitives import polynomials as prim
 from funcgrad.primitives.arithmetic import absolute
-from funcgrad.primitives.comparison import equal, greater, less_equal
+from funcgrad.primitives.comparison import equal, greater
 from funcgrad.primitives.shaping import stack
 from funcgrad.typing import Array, ArrayLike
 
-__all__ = ["Series", "series", "as_count", "as_series", "as_double_or_wider", "pad_series", "trim_series"]
+#: Weight functions with which the polynomials of each family are orthogonal, by prefix.
+_WEIGHTS: dict[str, Callable[[Array], Array]] = {
+    "cheb": lambda x: 1 / (sqrt(1 + x) * sqrt(1 - x)),
+    "herm": lambda x: exp(-(x**2)),
+    "herme": lambda x: exp(-0.5 * x**2),
+    "lag": lambda x: exp(-x),
+    "leg": lambda x: x * 0.0 + 1.0,
+}
 
 
 class Series:
@@ -219,6 +227,15 @@ class Series:
             array([[1. , 3. , 0.5, 1.5]])
         """
         return self._vander_together("vander3d", (x, y, z), deg)
+
+    def weight(self, x: ArrayLike) -> Array:
+        """Return the weight function of the orthogonal polynomials at ``x``.
+
+        Example:
+            >>> fnp.polynomial.chebyshev.chebweight(0.0)
+            np.float64(1.0)
+        """
+        return _WEIGHTS[self._basis.prefix](as_value(x))
 
     # ---- derivatives and integrals -------------------------------------------------------------------------
 
@@ -408,7 +425,16 @@ class Series:
         own = self._basis.prefix in ("poly", "cheb")  # NumPy divides these two differently
         return trim_series(stack(*found[::-1], axis=0)), trim_series(rest if own else as_double_or_wider(rest))
 
-    def _power(self, c: ArrayLike, pow: Any, maxpower: int | None) -> Array:
+    def pow(self, c: ArrayLike, pow: int, maxpower: int | None = 16) -> Array:
+        """Return the series raised to an integer power from 0 to ``maxpower``.
+
+        Raises:
+            ValueError: another power.
+
+        Example:
+            >>> fnp.polynomial.chebyshev.chebpow([1.0, 2.0], 2)
+            array([3., 4., 2.])
+        """
         if is_plain(c):
             return self._basis.numpy("pow")(c, pow, maxpower)
         (terms,) = as_series(c)
@@ -423,18 +449,6 @@ class Series:
         for _ in range(power - 1):
             made = self._product(made, terms)
         return trim_series(made)
-
-    def pow(self, c: ArrayLike, pow: int, maxpower: int | None = 16) -> Array:
-        """Return the series raised to an integer power from 0 to ``maxpower``.
-
-        Raises:
-            ValueError: another power.
-
-        Example:
-            >>> fnp.polynomial.chebyshev.chebpow([1.0, 2.0], 2)
-            array([3., 4., 2.])
-        """
-        return self._power(c, pow, maxpower)
 
     def trim(self, c: ArrayLike, tol: float = 0) -> Array:
         """Return the series without trailing coefficients that are at most ``tol``.
@@ -596,10 +610,10 @@ def series(prefix: str) -> Series:
     return Series(prim.BASES[prefix])
 
 
-def trim_series(c: Array, tolerance: float = 0.0) -> Array:
-    """Return ``c`` without trailing coefficients known to be at most ``tolerance``; one coefficient always remains."""
+def trim_series(c: Array) -> Array:
+    """Return ``c`` without trailing coefficients known to be 0; one coefficient always remains."""
     n = kept = backend.shape_of(c)[0]
-    while kept > 1 and is_known_true(less_equal(absolute(getitem(c, kept - 1)), tolerance)):
+    while kept > 1 and is_known_true(equal(getitem(c, kept - 1), 0)):
         kept -= 1
     return c if kept == n else getitem(c, slice(0, kept))
 
