@@ -230,9 +230,7 @@ def _format(x: Tracer, spec: str) -> str:
         return format(whole, spec)
     if not spec:
         return repr(x)
-    bottom: Any = x
-    while isinstance(bottom, Tracer):
-        bottom = bottom._val
+    bottom = plain_value(x)
     if backend.is_jax_tracer(bottom):
         raise ConcretizationError(
             f"format(x, {spec!r}): a value is not known while jit compiles, got {describe(x)}{user_line()}. Write "

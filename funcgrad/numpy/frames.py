@@ -16,7 +16,7 @@ from funcgrad.errors import ConversionError
 from funcgrad.numpy.concretization import concrete
 from funcgrad.numpy.hints import user_line
 from funcgrad.numpy.tables import BINARY, UNARY, Labels, TableArray, fits_shape, unwrap_from_table
-from funcgrad.writable import is_buffer
+from funcgrad.writable import is_buffer, plain_value
 
 pd: Any = import_module("pandas")
 
@@ -578,9 +578,7 @@ def _shared_truth(x: Any) -> Any:
     Raises:
         ConcretizationError: the truth values differ between examples.
     """
-    bottom = x
-    while isinstance(bottom, Tracer):
-        bottom = bottom._val
+    bottom = plain_value(x)
     if not isinstance(x, Tracer) or backend.is_jax_tracer(bottom):
         return x if bottom is x else np.zeros(x.shape, bool)
     return concrete(x, "series.isna()")

@@ -48,7 +48,7 @@ from funcgrad.primitives import arithmetic, comparison
 from funcgrad.primitives.indexing import getitem
 from funcgrad.primitives.products import matmul
 from funcgrad.typing import Array, Axis
-from funcgrad.writable import is_buffer, is_number
+from funcgrad.writable import is_buffer, is_number, plain_value
 
 Method = Callable[..., Any]
 
@@ -255,12 +255,6 @@ def _matrix_transpose(x: Array) -> Array:
     return shaping.matrix_transpose(x)
 
 
-def _device(x: Any) -> Any:
-    while isinstance(x, Tracer):
-        x = x._val
-    return getattr(x, "device", "cpu")
-
-
 def _set_real(x: Tracer, y: Any) -> None:
     set_item(elementwise.real(x), ..., y)
 
@@ -307,7 +301,7 @@ _ATTRIBUTES: dict[str, Any] = {
     "imag": property(lambda x: elementwise.imag(x), _set_imag, doc="Imaginary part, which can be written to."),
     "flat": property(Flat, write_flat, doc="Flat view of the elements, to read and to write."),
     "at": property(At, doc="Changed copies of the array, as in ``x.at[i].set(y)``."),
-    "device": property(_device, doc="Device of the value."),
+    "device": property(lambda x: getattr(plain_value(x), "device", "cpu"), doc="Device of the value."),
     **viewing.ATTRIBUTES,
     **{name: _torch_attribute(name, instead) for name, instead in TORCH_HINTS.items()},
 }

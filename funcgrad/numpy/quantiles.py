@@ -8,7 +8,7 @@ gradient is 0. Functions with names that begin with "nan" ignore such elements.
 from __future__ import annotations
 
 import math
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from funcgrad.errors import InputError
 from funcgrad.kinds.linear import broadcast_to, permute, reshape
 from funcgrad.numpy.axes import keepdims_shape
 from funcgrad.numpy.creation import as_value
-from funcgrad.numpy.faces import docstring, set_identity
+from funcgrad.numpy.faces import function_table
 from funcgrad.numpy.layout import in_memory_order
 from funcgrad.numpy.output import compute_into
 from funcgrad.numpy.peeking import any_true
@@ -40,6 +40,7 @@ from funcgrad.primitives.reductions import count_nonzero, reduce_any
 from funcgrad.primitives.scans import cumsum
 from funcgrad.primitives.sorting import argsort, quantile_positions, searchsorted, virtual_position
 from funcgrad.typing import Array, ArrayLike, Axes, Shape
+from funcgrad.writable import plain_value
 
 __all__ = ["median", "nanmedian", "nanpercentile", "nanquantile", "percentile", "quantile"]
 
@@ -157,47 +158,46 @@ def nanmedian(
     return _in_numpy_shape(choose(equal(n, 0), keeping_dtype(math.nan, middle), middle), a, axis, keepdims)
 
 
-class Quantile(Protocol):
-    """Protocol of ``quantile`` and its variants."""
-
-    __name__: str
-
-    def __call__(
-        self,
-        a: ArrayLike,
-        q: ArrayLike,
-        axis: Axes = None,
-        out: Any = None,
-        overwrite_input: bool = False,
-        method: str = "linear",
-        keepdims: bool = False,
-        *,
-        weights: ArrayLike | None = None,
-    ) -> Array:
-        """Return the quantiles."""
-
-
-def _make_quantile(name: str, scale: int, text: str, example: str, shows: str) -> Quantile:
-    def call(
-        a: ArrayLike,
-        q: ArrayLike,
-        axis: Axes = None,
-        out: Any = None,
-        overwrite_input: bool = False,
-        method: str = "linear",
-        keepdims: bool = False,
-        *,
-        weights: ArrayLike | None = None,
-    ) -> Array:
-        if out is not None:
-            return compute_into(call, out, a, q, axis, method=method, keepdims=keepdims, weights=weights)
-        return _quantile(name, a, q, scale, axis, method, keepdims, weights)
-
-    return set_identity(call, __name__, name, docstring(text, example, shows))
+@function_table
+def _quantiles(
+    name: str,
+    a: ArrayLike,
+    q: ArrayLike,
+    axis: Axes = None,
+    out: Any = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
+    *,
+    weights: ArrayLike | None = None,
+) -> Array:
+    """Compute the function ``name`` of the table below."""
+    if out is not None:
+        return compute_into(globals()[name], out, a, q, axis, method=method, keepdims=keepdims, weights=weights)
+    if method not in _METHODS:
+        raise ValueError(f"{name}: no method of that name, got {method!r}. Use one of {', '.join(_METHODS)}.")
+    a, ignores_nan = as_value(a), name.startswith("nan")
+    if ignores_nan and 0 in backend.shape_of(a):
+        return nanmean(a, axis, keepdims=keepdims)  # like NumPy, without checking q
+    python = type(plain_value(q)) in (int, float)  # such a number does not promote its operand
+    scale = 100 if name.endswith("percentile") else 1
+    q = as_value(q) if scale == 1 else divide(as_value(q), scale)
+    if any_true(lambda q: ~((q >= 0) & (q <= 1)), q):
+        raise ValueError(f"{name}: q must be in the range [0, {scale}]")
+    before = backend.shape_of(q)
+    q = reshape(q, to=(math.prod(before),))
+    lanes, order = _lanes(name, a, axis)
+    skip = ignores_nan and can_be_nan(a)
+    if weights is not None:
+        spread = broadcast_to(aligned_weights(as_value(weights), a, axis), to=backend.shape_of(a))
+        ans = _weighted(name, lanes, order, q, method, merge_axes(spread, axis), skip)
+    else:
+        ans = _interpolate(lanes, order, q, method, python, skip)
+    return _in_numpy_shape(ans if skip else _propagate_nan(ans, lanes), a, axis, keepdims, before)
 
 
 # fmt: off
-quantile = _make_quantile("quantile", 1, """The quantiles ``q`` of the elements along ``axis``, by default of all.
+quantile = _quantiles("quantile", """The quantiles ``q`` of the elements along ``axis``, by default of all.
 
     If ``method`` interpolates, ``q`` has a derivative too; at a sorted position that derivative is 0.
 
@@ -215,54 +215,15 @@ quantile = _make_quantile("quantile", 1, """The quantiles ``q`` of the elements 
     Raises:
         ValueError: ``q`` is out of range, ``method`` is unknown or does not support weights.
         TypeError: ``a`` is complex.""", "fnp.quantile([1.0, 2.0, 4.0], 0.75)", "np.float64(3.0)")
-percentile = _make_quantile("percentile", 100, "The percentiles ``q``, from 0 to 100; otherwise as ``quantile``.",
+percentile = _quantiles("percentile", "The percentiles ``q``, from 0 to 100; otherwise as ``quantile``.",
     "fnp.percentile([1.0, 2.0, 4.0], 75)", "np.float64(3.0)")
-nanquantile = _make_quantile("nanquantile", 1,
+nanquantile = _quantiles("nanquantile",
     "The quantiles of the elements that are not NaN, or NaN if all are NaN; arguments as for ``quantile``.",
     'fnp.nanquantile([1.0, float("nan"), 2.0, 4.0], 0.75)', "np.float64(3.0)")
-nanpercentile = _make_quantile("nanpercentile", 100,
+nanpercentile = _quantiles("nanpercentile",
     "The percentiles, from 0 to 100, of the elements that are not NaN; otherwise as ``nanquantile``.",
     'fnp.nanpercentile([1.0, float("nan"), 2.0, 4.0], 75)', "np.float64(3.0)")
 # fmt: on
-
-
-def _quantile(
-    name: str,
-    a: ArrayLike,
-    q: ArrayLike,
-    scale: int,
-    axis: Axes,
-    method: str,
-    keepdims: bool,
-    weights: ArrayLike | None,
-) -> Array:
-    if method not in _METHODS:
-        raise ValueError(f"{name}: no method of that name, got {method!r}. Use one of {', '.join(_METHODS)}.")
-    a = as_value(a)
-    if name.startswith("nan") and 0 in backend.shape_of(a):
-        return nanmean(a, axis, keepdims=keepdims)  # like NumPy, without checking q
-    python = _is_python_number(q)
-    q = as_value(q)
-    q = q if scale == 1 else divide(q, scale)
-    if any_true(lambda q: ~((q >= 0) & (q <= 1)), q):
-        raise ValueError(f"{name}: q must be in the range [0, {scale}]")
-    before = backend.shape_of(q)
-    q = reshape(q, to=(math.prod(before),))
-    lanes, order = _lanes(name, a, axis)
-    skip = name.startswith("nan") and can_be_nan(a)
-    if weights is not None:
-        spread = broadcast_to(aligned_weights(as_value(weights), a, axis), to=backend.shape_of(a))
-        ans = _weighted(name, lanes, order, q, method, merge_axes(spread, axis), skip)
-    else:
-        ans = _interpolate(lanes, order, q, method, python, skip)
-    return _in_numpy_shape(ans if skip else _propagate_nan(ans, lanes), a, axis, keepdims, before)
-
-
-def _is_python_number(q: Any) -> bool:
-    """Whether ``q`` is or represents a Python number, which does not promote its operand."""
-    while isinstance(q, Tracer):
-        q = q._val
-    return type(q) in (int, float)
 
 
 def _interpolate(lanes: Array, order: Array, q: Array, method: str, python: bool, skip: bool) -> Array:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad import backend
-from funcgrad.core import Tracer, describe
+from funcgrad.core import describe
 from funcgrad.errors import InputError
 from funcgrad.graph import report_answer
 from funcgrad.numpy import elementwise
@@ -28,6 +28,7 @@ from funcgrad.numpy.reductions import any as some
 from funcgrad.primitives.arithmetic import absolute
 from funcgrad.primitives.comparison import greater, less
 from funcgrad.typing import Array, ArrayLike
+from funcgrad.writable import plain_value
 
 __all__ = ["arccos", "arcsin", "arctanh", "log", "log10", "log2", "logn", "power", "sqrt"]
 
@@ -49,7 +50,7 @@ def _test_anywhere(name: str, outside: Array) -> bool:
     """Whether ``outside`` is true for any number in any example of a ``vmap``."""
     found = some(outside)
     values = concrete_or_none(found, steers=False)
-    if values is None and backend.is_jax_tracer(_bottom(found)):
+    if values is None and backend.is_jax_tracer(plain_value(found)):
         raise InputError(
             f"emath.{name}: whether its results are complex depends on values, got {describe(found)} of jax.jit. Use "
             "funcgrad.numpy's function of x.astype(complex), or of what is in its domain."
@@ -57,12 +58,6 @@ def _test_anywhere(name: str, outside: Array) -> bool:
     if values is not None and values.ndim:
         return bool(report_answer(found, values).any())
     return bool(found)
-
-
-def _bottom(x: Any) -> Any:
-    while isinstance(x, Tracer):
-        x = x._val
-    return x
 
 
 def _complex(x: Array) -> Array:
