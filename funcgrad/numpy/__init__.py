@@ -23,11 +23,13 @@ from numpy import (
 )  # fmt: skip
 
 from funcgrad.numpy import (
-    choice, creation, diagonals, differences, elementwise, functional, indexing, inspection, joining, polynomials,
-    products, quantiles, ranges, rearranging, reductions, sets, shaping, signals, sorting, special, statistics, writing,
+    choice, creation, cumulative, diagonals, differences, elementwise, functional, indexing, inspection, joining,
+    polynomials, products, quantiles, ranges, rearranging, reductions, sets, shaping, signals, sorting, special,
+    statistics, writing,
 )  # fmt: skip
 from funcgrad.numpy.choice import *
 from funcgrad.numpy.creation import *
+from funcgrad.numpy.cumulative import *
 from funcgrad.numpy.diagonals import *
 from funcgrad.numpy.differences import *
 from funcgrad.numpy.elementwise import *
@@ -71,6 +73,7 @@ __all__ = [
 __all__ += elementwise.__all__
 __all__ += choice.__all__
 __all__ += creation.__all__
+__all__ += cumulative.__all__
 __all__ += diagonals.__all__
 __all__ += differences.__all__
 __all__ += functional.__all__

@@ -25,6 +25,7 @@ from funcgrad.kinds.rules import ARRAY_MAKER, bind_checked
 from funcgrad.numpy import (
     choice,
     creation,
+    cumulative,
     diagonals,
     elementwise,
     indexing,
@@ -391,8 +392,8 @@ _METHODS: dict[str, Any] = {
     "conj": _conjugate,
     "conjugate": _conjugate,
     "copy": _copy,
-    "cumprod": reductions.cumprod,
-    "cumsum": reductions.cumsum,
+    "cumprod": cumulative.cumprod,
+    "cumsum": cumulative.cumsum,
     "diagonal": diagonals.diagonal,
     "dot": products.dot,
     "fill": _fill,

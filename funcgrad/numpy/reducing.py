@@ -14,6 +14,7 @@ from funcgrad.kinds.linear import broadcast_to, permute, reduce_sum, reshape
 from funcgrad.numpy.axes import keepdims_shape, normalize_axes
 from funcgrad.numpy.creation import as_value, astype
 from funcgrad.primitives.arithmetic import multiply
+from funcgrad.primitives.comparison import isnan
 from funcgrad.primitives.comparison import where as choose
 from funcgrad.primitives.indexing import getitem
 from funcgrad.primitives.reductions import count_nonzero, reduce_max, reduce_min
@@ -81,6 +82,12 @@ def fill_where_false(a: Array, where: ArrayLike | bool, fill: Any) -> Array:
     if np.broadcast_shapes(backend.shape_of(where), shape) != shape:
         raise ValueError(f"where of shape {backend.shape_of(where)} does not broadcast to the shape {shape}")
     return choose(where, a, keeping_dtype(fill, a))
+
+
+def fill_nan(a: ArrayLike, fill: float) -> Array:
+    """Return ``a`` with ``fill`` in place of NaN."""
+    a = as_value(a)
+    return choose(isnan(a), keeping_dtype(fill, a), a) if can_be_nan(a) else a
 
 
 def keeping_dtype(number: Any, a: Array) -> Any:

@@ -1,4 +1,4 @@
-"""Sums, products, means, variances, extrema, counts, running sums and products, with variants that ignore NaN.
+"""Sums, products, means, variances, extrema and counts, with variants that ignore NaN.
 
 Elements that are ignored because they are NaN get a gradient of 0. If no element remains, the result is constant.
 """
@@ -14,8 +14,8 @@ import numpy as np
 from funcgrad import backend
 from funcgrad.core import Tracer, describe
 from funcgrad.errors import InputError, ShapeError
-from funcgrad.kinds.linear import broadcast_to, conj, real, reduce_sum, reshape
-from funcgrad.numpy.axes import ALL_AXES, means_all_axes, normalize_axes, normalize_axis
+from funcgrad.kinds.linear import broadcast_to, conj, real, reduce_sum
+from funcgrad.numpy.axes import ALL_AXES, normalize_axes
 from funcgrad.numpy.creation import as_value, copy
 from funcgrad.numpy.faces import with_signature_of
 from funcgrad.numpy.output import compute_into
@@ -27,22 +27,21 @@ from funcgrad.numpy.reducing import (
     as_scalar,
     can_be_nan,
     count_of_elements,
+    fill_nan,
     fill_where_false,
     keeping_dtype,
     reduce_axes,
 )
-from funcgrad.primitives import reductions, scans
+from funcgrad.primitives import reductions
 from funcgrad.primitives.arithmetic import add, divide, maximum, minimum, multiply, subtract
 from funcgrad.primitives.comparison import isnan, logical_and, logical_not, logical_or
 from funcgrad.primitives.comparison import where as choose
 from funcgrad.primitives.elementwise import sqrt
-from funcgrad.primitives.shaping import concatenate
-from funcgrad.typing import Array, ArrayLike, Axes, Axis, Scalar
+from funcgrad.typing import Array, ArrayLike, Axes, Scalar
 
 __all__ = [
     "all", "amax", "amin", "any", "average", "count_nonzero", "max", "mean", "min", "prod", "ptp", "std", "sum", "var",
-    "cumprod", "cumsum", "cumulative_prod", "cumulative_sum", "nancumprod", "nancumsum", "nanmax", "nanmean", "nanmin",
-    "nanprod", "nanstd", "nansum", "nanvar",
+    "nanmax", "nanmean", "nanmin", "nanprod", "nanstd", "nansum", "nanvar",
 ]  # fmt: skip
 
 
@@ -249,6 +248,7 @@ def _in_complex(a: Array, axis: Axes, dtype: Any, where: Any, mean: Any) -> tupl
     return a, mean
 
 
+@with_signature_of(var)
 def std(
     a: ArrayLike,
     axis: Axes = None,
@@ -256,10 +256,7 @@ def std(
     out: Any = None,
     ddof: float = 0,
     keepdims: bool = False,
-    *,
-    where: ArrayLike | bool = True,
-    mean: ArrayLike | None = None,
-    correction: float | None = None,
+    **options: Any,
 ) -> Array:
     """Return the standard deviation of the elements along ``axis``, by default of all; arguments as for ``var``.
 
@@ -270,9 +267,8 @@ def std(
         np.float64(2.0)
     """
     if out is not None:
-        options = {"where": where, "mean": mean, "correction": correction}
         return compute_into(std, out, a, axis, dtype, ddof=ddof, keepdims=keepdims, **options)
-    return sqrt(var(a, axis, dtype, None, ddof, keepdims, where=where, mean=mean, correction=correction))
+    return sqrt(var(a, axis, dtype, None, ddof, keepdims, **options))
 
 
 def _extremum(
@@ -453,113 +449,6 @@ def average(
     return ans, total if backend.shape_of(total) == shape else copy(broadcast_to(total, to=shape))
 
 
-def _running(name: str, a: ArrayLike, axis: Axis, dtype: Any, out: Any) -> Array:
-    operation = scans.cumsum if name == "cumsum" else scans.cumprod
-    if out is not None:
-        return compute_into(cumsum if name == "cumsum" else cumprod, out, a, axis, dtype=dtype)
-    a = as_dtype(as_value(a), dtype)
-    shape = backend.shape_of(a)
-    if means_all_axes(axis, len(shape)):
-        a, along = reshape(a, to=(math.prod(shape),)), 0
-    else:
-        along = normalize_axis(axis, len(shape))
-    return as_dtype(operation(a, axis=along), dtype)
-
-
-def cumsum(a: ArrayLike, axis: Axis = None, dtype: Any = None, out: Any = None) -> Array:
-    """Return the running sums along ``axis``, by default of the flattened array.
-
-    Args:
-        a: an array.
-        axis: the axis, or None to flatten first.
-        dtype: the dtype to convert the elements to before adding.
-        out: an array for the result.
-
-    Raises:
-        numpy.exceptions.AxisError: an axis out of range.
-
-    Example:
-        >>> fnp.cumsum([1, 2, 3])
-        array([1, 3, 6])
-    """
-    return _running("cumsum", a, axis, dtype, out)
-
-
-def cumprod(a: ArrayLike, axis: Axis = None, dtype: Any = None, out: Any = None) -> Array:
-    """Return the running products along ``axis``, by default of the flattened array; arguments as for ``cumsum``.
-
-    The derivatives do not divide by elements, so the derivatives are exact however many elements are zero.
-
-    Example:
-        >>> fnp.cumprod([1, 2, 3, 4])
-        array([ 1,  2,  6, 24])
-    """
-    return _running("cumprod", a, axis, dtype, out)
-
-
-def _cumulative(run: Callable[..., Array], x: ArrayLike, axis: Axis, dtype: Any, before: int | None) -> Array:
-    x = as_value(x)
-    shape = backend.shape_of(x)
-    if means_all_axes(axis, len(shape)):
-        if len(shape) > 1:
-            raise ValueError(
-                f"cumulative_{run.__name__[3:]}: an array of {len(shape)} axes needs the one to run along, "
-                "got axis=None. Pass axis."
-            )
-        axis = 0
-        x = reshape(x, to=shape or (1,))
-    ans = run(x, axis, dtype)
-    if before is None:
-        return ans
-    shape, along = backend.shape_of(ans), normalize_axis(axis, len(backend.shape_of(ans)))
-    edge = np.full((*shape[:along], 1, *shape[along + 1 :]), before, backend.dtype_of(ans))
-    return concatenate(edge, ans, axis=along)
-
-
-def cumulative_sum(
-    x: ArrayLike, /, *, axis: Axis = None, dtype: Any = None, out: Any = None, include_initial: bool = False
-) -> Array:
-    """Return the running sums along ``axis``, which is optional for an array of one axis.
-
-    Args:
-        x: an array.
-        axis: the axis.
-        dtype: the dtype to convert the elements to before adding.
-        out: an array for the result.
-        include_initial: whether to put a 0 before the first sum.
-
-    Raises:
-        ValueError: no ``axis`` is given, and ``x`` has more than one.
-
-    Example:
-        >>> fnp.cumulative_sum([1, 2, 3], include_initial=True)
-        array([0, 1, 3, 6])
-    """
-    if out is not None:
-        return compute_into(cumulative_sum, out, x, axis=axis, dtype=dtype, include_initial=include_initial)
-    return _cumulative(cumsum, x, axis, dtype, 0 if include_initial else None)
-
-
-def cumulative_prod(
-    x: ArrayLike, /, *, axis: Axis = None, dtype: Any = None, out: Any = None, include_initial: bool = False
-) -> Array:
-    """Return the running products along ``axis``; arguments as for ``cumulative_sum``, with an initial 1.
-
-    Example:
-        >>> fnp.cumulative_prod([2, 3], include_initial=True)
-        array([1, 2, 6])
-    """
-    if out is not None:
-        return compute_into(cumulative_prod, out, x, axis=axis, dtype=dtype, include_initial=include_initial)
-    return _cumulative(cumprod, x, axis, dtype, 1 if include_initial else None)
-
-
-def _fill_nan(a: ArrayLike, fill: float) -> Array:
-    """Return ``a`` with ``fill`` in place of NaN."""
-    a = as_value(a)
-    return choose(isnan(a), keeping_dtype(fill, a), a) if can_be_nan(a) else a
-
-
 def _where_not_nan(a: Array, where: ArrayLike | bool) -> Array | bool:
     """Return ``where`` restricted to the elements that are not NaN."""
     if not can_be_nan(a):
@@ -576,7 +465,7 @@ def nansum(a: ArrayLike, *args: Any, **kwargs: Any) -> Array:
         >>> fnp.nansum([1.0, float("nan"), 2.0])
         np.float64(3.0)
     """
-    return sum(_fill_nan(a, 0), *args, **kwargs)
+    return sum(fill_nan(a, 0), *args, **kwargs)
 
 
 @with_signature_of(prod)
@@ -587,7 +476,7 @@ def nanprod(a: ArrayLike, *args: Any, **kwargs: Any) -> Array:
         >>> fnp.nanprod([2.0, float("nan"), 3.0])
         np.float64(6.0)
     """
-    return prod(_fill_nan(a, 1), *args, **kwargs)
+    return prod(fill_nan(a, 1), *args, **kwargs)
 
 
 @with_signature_of(mean)
@@ -614,6 +503,7 @@ def nanvar(a: ArrayLike, *args: Any, where: ArrayLike | bool = True, **kwargs: A
     return var(a, *args, where=_where_not_nan(a, where), **kwargs)
 
 
+@with_signature_of(var)
 def nanstd(
     a: ArrayLike,
     axis: Axes = None,
@@ -621,10 +511,7 @@ def nanstd(
     out: Any = None,
     ddof: float = 0,
     keepdims: bool = False,
-    *,
-    where: ArrayLike | bool = True,
-    mean: ArrayLike | None = None,
-    correction: float | None = None,
+    **options: Any,
 ) -> Array:
     """Return the standard deviation of the elements that are not NaN, NaN if all are NaN; arguments as for ``var``.
 
@@ -633,33 +520,34 @@ def nanstd(
         np.float64(2.0)
     """
     if out is not None:
-        options = {"where": where, "mean": mean, "correction": correction}
         return compute_into(nanstd, out, a, axis, dtype, ddof=ddof, keepdims=keepdims, **options)
-    return sqrt(nanvar(a, axis, dtype, None, ddof, keepdims, where=where, mean=mean, correction=correction))
+    return sqrt(nanvar(a, axis, dtype, None, ddof, keepdims, **options))
 
 
-def nanmax(
-    a: ArrayLike,
-    axis: Axes = None,
-    out: Any = None,
-    keepdims: bool = False,
-    initial: Scalar | None = None,
-    where: ArrayLike | bool = True,
-) -> Array:
+@with_signature_of(max)
+def nanmax(a: ArrayLike, *args: Any, **kwargs: Any) -> Array:
     """Return the largest element that is not NaN, NaN if all are NaN; arguments and gradient as for ``max``.
 
     Example:
         >>> fnp.nanmax([1.0, float("nan"), 2.0])
         np.float64(2.0)
     """
-    if out is not None:
-        return compute_into(nanmax, out, a, axis, keepdims=keepdims, initial=initial, where=where)
-    a = as_value(a)
-    ans = max(_fill_nan(a, -math.inf), axis, None, keepdims, initial, where)
-    return _or_nan(ans, a, axis, keepdims, initial)
+    return _extremum_without_nan("max", a, *args, **kwargs)
 
 
-def nanmin(
+@with_signature_of(min)
+def nanmin(a: ArrayLike, *args: Any, **kwargs: Any) -> Array:
+    """Return the smallest element that is not NaN, NaN if all are NaN; arguments and gradient as for ``max``.
+
+    Example:
+        >>> fnp.nanmin([1.0, float("nan"), 2.0])
+        np.float64(1.0)
+    """
+    return _extremum_without_nan("min", a, *args, **kwargs)
+
+
+def _extremum_without_nan(
+    name: str,
     a: ArrayLike,
     axis: Axes = None,
     out: Any = None,
@@ -667,41 +555,11 @@ def nanmin(
     initial: Scalar | None = None,
     where: ArrayLike | bool = True,
 ) -> Array:
-    """Return the smallest element that is not NaN, NaN if all are NaN; arguments and gradient as for ``max``.
-
-    Example:
-        >>> fnp.nanmin([1.0, float("nan"), 2.0])
-        np.float64(1.0)
-    """
     if out is not None:
-        return compute_into(nanmin, out, a, axis, keepdims=keepdims, initial=initial, where=where)
+        own = nanmax if name == "max" else nanmin
+        return compute_into(own, out, a, axis, keepdims=keepdims, initial=initial, where=where)
     a = as_value(a)
-    ans = min(_fill_nan(a, math.inf), axis, None, keepdims, initial, where)
-    return _or_nan(ans, a, axis, keepdims, initial)
-
-
-def _or_nan(ans: Array, a: Array, axis: Axes, keepdims: bool, initial: Any) -> Array:
-    """Return ``ans`` with NaN where all compared elements of ``a`` were NaN."""
+    ans = _extremum(name, fill_nan(a, -math.inf if name == "max" else math.inf), axis, None, keepdims, initial, where)
     if initial is not None or not can_be_nan(a):
         return ans
     return as_scalar(choose(all(isnan(a), axis, None, keepdims), keeping_dtype(math.nan, ans), ans))
-
-
-def nancumsum(a: ArrayLike, axis: Axis = None, dtype: Any = None, out: Any = None) -> Array:
-    """Return the running sums with NaN counted as 0; arguments as for ``cumsum``.
-
-    Example:
-        >>> fnp.nancumsum([1.0, float("nan"), 2.0])
-        array([1., 1., 3.])
-    """
-    return cumsum(_fill_nan(a, 0), axis, dtype, out)
-
-
-def nancumprod(a: ArrayLike, axis: Axis = None, dtype: Any = None, out: Any = None) -> Array:
-    """Return the running products with NaN counted as 1; arguments as for ``cumprod``.
-
-    Example:
-        >>> fnp.nancumprod([2.0, float("nan"), 3.0])
-        array([2., 2., 6.])
-    """
-    return cumprod(_fill_nan(a, 1), axis, dtype, out)

@@ -19,7 +19,7 @@ from funcgrad.backend import dtype_of, is_inexact
 from funcgrad.core import READ_ONLY, Tracer, describe, shallow_copy
 from funcgrad.errors import InputError
 from funcgrad.kinds.linear import broadcast_to, reshape
-from funcgrad.numpy import reductions
+from funcgrad.numpy import cumulative, reductions
 from funcgrad.numpy.assignment import raise_read_only, set_all_items, with_items_set
 from funcgrad.numpy.axes import normalize_axis
 from funcgrad.numpy.concretization import user_line
@@ -101,7 +101,7 @@ _REDUCTIONS: dict[np.ufunc, Callable[..., Any]] = {np.add: reductions.sum, np.mu
 _EXTREMA: dict[np.ufunc, Callable[..., Any]] = {np.maximum: reductions.max, np.minimum: reductions.min}
 _LOGIC: dict[np.ufunc, Callable[..., Any]] = {np.logical_and: reductions.all, np.logical_or: reductions.any}
 _TRUTHS = frozenset((*_LOGIC, np.logical_xor))
-_SCANS: dict[np.ufunc, Callable[..., Any]] = {np.add: reductions.cumsum, np.multiply: reductions.cumprod}
+_SCANS: dict[np.ufunc, Callable[..., Any]] = {np.add: cumulative.cumsum, np.multiply: cumulative.cumprod}
 
 
 def reduce(

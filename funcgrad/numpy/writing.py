@@ -19,8 +19,8 @@ from funcgrad.numpy.assignment import set_all_items, set_item, without_excess_ax
 from funcgrad.numpy.axes import normalize_axis
 from funcgrad.numpy.concretization import refuse_conversion, user_line
 from funcgrad.numpy.creation import as_value, astype
+from funcgrad.numpy.cumulative import cumsum
 from funcgrad.numpy.peeking import any_true, concrete_or_none, is_plain
-from funcgrad.numpy.reductions import cumsum
 from funcgrad.numpy.shaping import ravel, reshape
 from funcgrad.numpy.updating import at
 from funcgrad.primitives.arithmetic import clip, remainder
