@@ -47,14 +47,6 @@ def _is_outside(x: Any, n: int) -> bool:
     return any_true(lambda i: (i < 0) | (i >= n), x)
 
 
-def _as_indices(indices: ArrayLike) -> Array:
-    """Convert ``indices`` to a value; an empty list becomes an array of integers."""
-    given = as_value(indices)
-    if isinstance(indices, (list, tuple)) and 0 in given.shape:
-        return astype(given, int)
-    return given
-
-
 def _as_positions(name: str, given: Array) -> Array:
     """Convert ``given`` to integers: accept booleans, refuse floats."""
     kind = backend.dtype_of(given).kind
@@ -101,7 +93,8 @@ def take(a: ArrayLike, indices: ArrayLike, axis: Axis = None, out: Any = None, m
     """
     if out is not None:
         return compute_into(take, out, a, indices, axis, mode=mode)
-    a, indices = as_value(a), _as_indices(indices)
+    a, given = as_value(a), as_value(indices)
+    indices = astype(given, int) if isinstance(indices, (list, tuple)) and 0 in given.shape else given
     if _is_numpy(a, indices):
         return np.take(a, indices, axis, mode=mode)
     if means_all_axes(axis, len(a.shape)):
@@ -216,7 +209,7 @@ def compress(condition: ArrayLike, a: ArrayLike, axis: Axis = None, out: Any = N
     """
     if out is not None:
         return compute_into(compress, out, condition, a, axis)
-    chosen = _concrete_condition("compress", condition)
+    chosen = _concrete(condition, "compress: condition")
     if chosen.ndim != 1:
         raise ValueError("condition must be a 1-d array")
     return take(a, np.flatnonzero(chosen), axis)
@@ -233,13 +226,13 @@ def extract(condition: ArrayLike, arr: ArrayLike) -> Array:
         >>> fnp.extract([[True, False], [False, True]], [[1.0, 2.0], [3.0, 4.0]])
         array([1., 4.])
     """
-    return take(ravel(arr), np.flatnonzero(_concrete_condition("extract", condition)))
+    return take(ravel(arr), np.flatnonzero(_concrete(condition, "extract: condition")))
 
 
-def _concrete_condition(name: str, condition: ArrayLike) -> np.ndarray:
-    """Return ``condition`` as an ndarray, because the shape of the result depends on it."""
-    condition = as_value(condition)
-    return np.asarray(concrete(condition, f"{name}: condition") if isinstance(condition, Tracer) else condition)
+def _concrete(a: ArrayLike, request: str) -> np.ndarray:
+    """Return ``a`` as an ndarray, because the shape of a result depends on it."""
+    a = as_value(a)
+    return np.asarray(concrete(a, request) if isinstance(a, Tracer) else a)
 
 
 def choose(a: ArrayLike, choices: Sequence[ArrayLike] | Array, out: Any = None, mode: Mode = "raise") -> Array:
@@ -364,10 +357,7 @@ def ix_(*args: ArrayLike) -> tuple[np.ndarray, ...]:
                [5, 3]])
     """
     numbers = [isinstance(a, Tracer) and backend.is_inexact(a) for a in args]
-    made = np.ix_(*[np.empty(backend.shape_of(a)) if n else _constant(a) for a, n in zip(args, numbers, strict=True)])
+    made = np.ix_(
+        *[np.empty(backend.shape_of(a)) if n else _concrete(a, "ix_") for a, n in zip(args, numbers, strict=True)]
+    )
     return tuple([reshape(a, m.shape) if n else m for a, m, n in zip(args, made, numbers, strict=True)])
-
-
-def _constant(a: ArrayLike) -> np.ndarray:
-    a = as_value(a)
-    return np.asarray(concrete(a, "ix_") if isinstance(a, Tracer) else a)

@@ -9,6 +9,7 @@ Tracers that a program made can be written to, see ``assignment``. Like an ndarr
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Iterator
 from types import MethodType
 from typing import Any, NoReturn
@@ -48,7 +49,7 @@ from funcgrad.numpy.updating import At
 from funcgrad.primitives import arithmetic, comparison
 from funcgrad.primitives.indexing import getitem
 from funcgrad.primitives.products import matmul
-from funcgrad.typing import Array, Axis
+from funcgrad.typing import Array
 from funcgrad.writable import is_buffer, is_number, plain_value
 
 Method = Callable[..., Any]
@@ -70,15 +71,6 @@ def install(cls: type[Tracer]) -> None:
     setattr(cls, "dtype", cls.__dict__["dtype"].setter(viewing.refuse_dtype))  # noqa: B010
 
 
-def _reflected_operator(operation: Method) -> Method:
-    """Return the reflected operator, which Python calls on the right operand."""
-
-    def reflected(x: Array, y: Array) -> Array:
-        return operation(y, x)
-
-    return reflected
-
-
 def _as_operator(operation: Method, *, reflected: bool = False, in_place: bool = False) -> Method:
     """Return the operator for an operation of two arguments; a replayed graph records it as an operator.
 
@@ -98,34 +90,19 @@ def _as_operator(operation: Method, *, reflected: bool = False, in_place: bool =
 
 
 def _reflected_power(x: Tracer, y: Any) -> Any:
-    """Compute ``y ** x``."""
     return x._trace.compute_operator(arithmetic.power, y, x) if x._trace.is_bit_exact else arithmetic.power(y, x)
 
 
-def _divmod(x: Array, y: Array) -> tuple[Array, Array]:
-    return comparison.floor_divide(x, y), arithmetic.remainder(x, y)
+def _equality(operation: Method, numpys: Method) -> Method:
+    """Return ``==`` or ``!=``; values that are not numeric never equal a tracer, so ``x == None`` is allowed."""
 
+    def compare(x: Array, y: Any) -> Any:
+        if is_buffer(x) and x.dtype.kind in "SU":  # a constant array of strings, which only NumPy can compare
+            return numpys(x._val, y._val if is_buffer(y) else y)
+        comparable = namespace_of(y) is not None or isinstance(y, (Tracer, list, tuple)) or is_table(y)
+        return operation(x, y) if comparable else NotImplemented
 
-def _comparable(y: Any) -> bool:
-    return namespace_of(y) is not None or isinstance(y, (Tracer, list, tuple)) or is_table(y)
-
-
-def _are_texts(x: Any) -> bool:
-    """Whether ``x`` is a constant array of strings, which only NumPy can compare."""
-    return is_buffer(x) and x.dtype.kind in "SU"
-
-
-def _eq(x: Array, y: Any) -> Any:
-    """Compute ``x == y``; values that are not numeric never equal a tracer, so ``x == None`` is allowed."""
-    if _are_texts(x):
-        return x._val == (y._val if is_buffer(y) else y)
-    return comparison.equal(x, y) if _comparable(y) else NotImplemented
-
-
-def _ne(x: Array, y: Any) -> Any:
-    if _are_texts(x):
-        return x._val != (y._val if is_buffer(y) else y)
-    return comparison.not_equal(x, y) if _comparable(y) else NotImplemented
+    return compare
 
 
 def _abs(x: Tracer) -> Any:
@@ -133,8 +110,8 @@ def _abs(x: Tracer) -> Any:
 
 
 def _operator_pair(name: str, operation: Method, *, commutes: bool = False) -> dict[str, Method]:
-    """Return an operator and its reflection, which is the same function if the operation commutes."""
-    return {f"__{name}__": operation, f"__r{name}__": operation if commutes else _reflected_operator(operation)}
+    """Return an operator and its reflection, which Python calls on the right operand."""
+    return {f"__{name}__": operation, f"__r{name}__": operation if commutes else lambda x, y: operation(y, x)}
 
 
 _OPERATORS: dict[str, Any] = {
@@ -147,7 +124,7 @@ _OPERATORS: dict[str, Any] = {
     "__rpow__": _reflected_power,
     **_operator_pair("floordiv", comparison.floor_divide),
     **_operator_pair("mod", arithmetic.remainder),
-    **_operator_pair("divmod", _divmod),
+    **_operator_pair("divmod", lambda x, y: (comparison.floor_divide(x, y), arithmetic.remainder(x, y))),
     **_operator_pair("matmul", matmul),
     **{
         f"__i{name}__": in_place_operator(operation, symbol)
@@ -180,8 +157,8 @@ _OPERATORS: dict[str, Any] = {
     "__le__": guarded_comparison(comparison.less_equal),
     "__gt__": guarded_comparison(comparison.greater),
     "__ge__": guarded_comparison(comparison.greater_equal),
-    "__eq__": guarded_comparison(_eq),
-    "__ne__": guarded_comparison(_ne),
+    "__eq__": guarded_comparison(_equality(comparison.equal, operator.eq)),
+    "__ne__": guarded_comparison(_equality(comparison.not_equal, operator.ne)),
 }
 
 
@@ -214,10 +191,6 @@ def _iter(x: Array) -> Iterator[Array]:
     return (getitem(x, i) for i in range(x.shape[0]))
 
 
-def _contains(x: Array, y: Any) -> bool:
-    return bool(reductions.any(x == y))
-
-
 def _round_number(x: Array, digits: int | None = None) -> Array:
     """Round as Python's ``round``: without ``digits`` the result is an integer."""
     rounded = comparison.round(x, decimals=digits or 0)
@@ -225,11 +198,6 @@ def _round_number(x: Array, digits: int | None = None) -> Array:
         return rounded
     known = type(rounded) is not Tracer and isinstance(rounded, (float, np.floating))
     return int(rounded) if known else rounded.astype(int)
-
-
-def _is_integer(x: Tracer) -> bool:
-    """Whether the number ``x`` is an integer, as in the methods of Python's and NumPy's numbers."""
-    return bool(x == comparison.rint(x))
 
 
 def _delete_item(x: Tracer, index: Any) -> None:
@@ -241,12 +209,12 @@ def _delete_item(x: Tracer, index: Any) -> None:
 _CONTAINER: dict[str, Any] = {
     "__len__": _Length(),
     "__iter__": _iter,
-    "__contains__": _contains,
+    "__contains__": lambda x, y: bool(reductions.any(x == y)),
     "__getitem__": getitem,
     "__setitem__": set_item,
     "__delitem__": _delete_item,
     "__round__": _round_number,
-    "is_integer": _is_integer,
+    "is_integer": lambda x: bool(x == comparison.rint(x)),
 }
 
 
@@ -254,10 +222,6 @@ def _matrix_transpose(x: Array) -> Array:
     if len(x.shape) < 2:
         raise ValueError("matrix transpose with ndim < 2 is undefined")
     return shaping.matrix_transpose(x)
-
-
-def _set_real(x: Tracer, y: Any) -> None:
-    set_item(elementwise.real(x), ..., y)
 
 
 def _set_imag(x: Tracer, y: Any) -> None:
@@ -298,7 +262,11 @@ _ATTRIBUTES: dict[str, Any] = {
     "nbytes": property(lambda x: math.prod(x.shape) * x.dtype.itemsize, doc="Number of bytes of all elements."),
     "T": property(lambda x: permute(x, axes=tuple(range(len(x.shape) - 1, -1, -1))), doc="Axes in reverse order."),
     "mT": property(_matrix_transpose, doc="Last two axes exchanged."),
-    "real": property(lambda x: elementwise.real(x), _set_real, doc="Real part, which can be written to."),
+    "real": property(
+        lambda x: elementwise.real(x),
+        lambda x, y: set_item(elementwise.real(x), ..., y),
+        doc="Real part, which can be written to.",
+    ),
     "imag": property(lambda x: elementwise.imag(x), _set_imag, doc="Imaginary part, which can be written to."),
     "flat": property(Flat, write_flat, doc="Flat view of the elements, to read and to write."),
     "at": property(At, doc="Changed copies of the array, as in ``x.at[i].set(y)``."),
@@ -330,18 +298,6 @@ def _astype(
 def _conjugate(x: Array) -> Array:
     """Return the conjugate; real arrays are returned as they are, as by an ndarray's method. The function copies."""
     return elementwise.conjugate(x) if x.dtype.kind == "c" else x
-
-
-def _compress(x: Array, condition: Any, axis: Axis = None, out: Any = None) -> Array:
-    return indexing.compress(condition, x, axis, out)
-
-
-def _clip(x: Array, min: Any = None, max: Any = None, out: Any = None, **options: Any) -> Array:
-    return choice.clip(x, min, max, out, **options)
-
-
-def _round(x: Array, decimals: int = 0, out: Any = None) -> Array:
-    return elementwise.round(x, decimals, out)
 
 
 def _copy(x: Array, order: Any = "C") -> Array:
@@ -378,48 +334,34 @@ def _partition(x: Tracer, kth: Any, axis: int = -1, kind: Any = "introselect", o
     set_all_items(x, sorting.partition(x, kth, axis, kind, order))
 
 
+#: Methods that are functions of the same name, by the modules of these functions.
+_FUNCTIONS: dict[Any, str] = {
+    choice: "clip",
+    cumulative: "cumprod cumsum",
+    diagonals: "diagonal",
+    elementwise: "round",
+    indexing: "choose nonzero take",
+    products: "dot trace",
+    rearranging: "repeat",
+    reductions: "all any max mean min prod std sum var",
+    shaping: "ravel squeeze swapaxes",
+    sorting: "argmax argmin argpartition argsort searchsorted",
+    viewing: "resize view",
+    writing: "put",
+}
 _METHODS: dict[str, Any] = {
-    "all": reductions.all,
-    "any": reductions.any,
-    "argmax": sorting.argmax,
-    "argmin": sorting.argmin,
-    "argsort": sorting.argsort,
-    "argpartition": sorting.argpartition,
+    **{name: getattr(module, name) for module, names in _FUNCTIONS.items() for name in names.split()},
     "astype": _astype,
-    "choose": indexing.choose,
-    "clip": _clip,
-    "compress": _compress,
+    "compress": lambda x, condition, axis=None, out=None: indexing.compress(condition, x, axis, out),
     "conj": _conjugate,
     "conjugate": _conjugate,
     "copy": _copy,
-    "cumprod": cumulative.cumprod,
-    "cumsum": cumulative.cumsum,
-    "diagonal": diagonals.diagonal,
-    "dot": products.dot,
     "fill": _fill,
     "flatten": _flatten,
-    "max": reductions.max,
-    "mean": reductions.mean,
-    "min": reductions.min,
-    "nonzero": indexing.nonzero,
     "partition": _partition,
-    "prod": reductions.prod,
-    "put": writing.put,
-    "ravel": shaping.ravel,
-    "repeat": rearranging.repeat,
     "reshape": _reshape,
-    "round": _round,
-    "searchsorted": sorting.searchsorted,
     "sort": _sort,
-    "squeeze": shaping.squeeze,
-    "std": reductions.std,
-    "sum": reductions.sum,
-    "swapaxes": shaping.swapaxes,
-    "take": indexing.take,
-    "trace": products.trace,
     "transpose": _transpose,
-    "var": reductions.var,
-    "view": viewing.view,
 }
 
 
@@ -444,7 +386,6 @@ def _setflags(x: Tracer, write: Any = None, align: Any = None, uic: Any = None) 
 _IN_PLACE: dict[str, Method] = {
     "byteswap": _refusing_method("byteswap", "stop_gradient(x)"),
     "getfield": _refusing_method("getfield", "x.astype(dtype)"),
-    "resize": viewing.resize,
     "setfield": _refusing_method("setfield", "x[...] = y"),
     "setflags": _setflags,
 }

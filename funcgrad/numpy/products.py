@@ -35,7 +35,6 @@ from funcgrad.primitives import products as prim
 from funcgrad.primitives.arithmetic import as_numpy_number, multiply, subtract
 from funcgrad.primitives.indexing import getitem, pad_zeros
 from funcgrad.primitives.products import LETTERS
-from funcgrad.primitives.products import einsum as product
 from funcgrad.primitives.shaping import diagonal as diagonal_of
 from funcgrad.primitives.shaping import roll
 from funcgrad.typing import Array, ArrayLike, Shape
@@ -402,13 +401,6 @@ def trace(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: 
     return reduce_sum(on_it, axis=(len(shape_of(on_it)) - 1,))
 
 
-class Formula(NamedTuple):
-    """Letters of the axes of each operand and of the result, with ellipses replaced by letters."""
-
-    terms: tuple[str, ...]
-    out: str
-
-
 def einsum(
     subscripts: str | ArrayLike,
     *operands: Any,
@@ -454,8 +446,8 @@ def einsum(
     values = [as_numpy_number(v) for v in values]
     if dtype is not None:
         values = [as_dtype(v, dtype) for v in values]
-    formula = _parsed(text, tuple([len(backend.shape_of(v)) for v in values]))
-    made = contract(formula.terms, formula.out, values, optimize)
+    terms, result = _parsed(text, tuple([len(backend.shape_of(v)) for v in values]))
+    made = contract(terms, result, values, optimize)
     if isinstance(made, Tracer):
         made = in_memory_order(made, "C") if len(values) > 1 and made.shape else as_number(made)
     if backend.is_inexact(made) or backend.namespace_of(made) is not None:
@@ -501,8 +493,8 @@ def _as_letters(axes: Iterable[Any]) -> str:
 
 
 @lru_cache(maxsize=1024)
-def _parsed(text: str, ranks: tuple[int, ...]) -> Formula:
-    """Parse a formula into the letters of every axis, with ellipses replaced by letters."""
+def _parsed(text: str, ranks: tuple[int, ...]) -> tuple[tuple[str, ...], str]:
+    """Return the letters of the axes of each operand and of the result, with ellipses replaced by letters."""
     factors, arrow, result = text.partition("->")
     terms = factors.split(",")
     if len(terms) != len(ranks):
@@ -530,7 +522,7 @@ def _parsed(text: str, ranks: tuple[int, ...]) -> Formula:
         _refuse(text, "the result has a letter twice")
     if not set(out) <= set("".join(full)):
         _refuse(text, "the result has a letter that no operand has")
-    return Formula(full, out)
+    return full, out
 
 
 def _refuse(text: str, problem: str) -> NoReturn:
@@ -569,7 +561,7 @@ def _follow_recipe(recipe: Recipe, operands: list[Array]) -> Array:
             pool[position] = operation(pool[position], **params)
     for i, j, subscripts in recipe.products:
         y, x = pool.pop(j), pool.pop(i)
-        pool.append(product(x, y, subscripts=subscripts))
+        pool.append(prim.einsum(x, y, subscripts=subscripts))
     return pool[0] if recipe.last is None else permute(pool[0], axes=recipe.last)
 
 

@@ -14,6 +14,7 @@ from funcgrad.errors import InputError
 from funcgrad.kinds.linear import conj, reshape
 from funcgrad.numpy.concretization import concrete
 from funcgrad.numpy.creation import as_buffer, as_value
+from funcgrad.numpy.faces import function_table
 from funcgrad.numpy.peeking import any_true, is_numpy_only, is_plain
 from funcgrad.numpy.reducing import as_dtype, as_floating, as_scalar
 from funcgrad.primitives import signals as prim
@@ -210,44 +211,20 @@ def _length(name: str, M: Any) -> Any:
     return concrete(M, f"{name}: M") if isinstance(M, Tracer) else M
 
 
-def bartlett(M: int) -> Array:
-    """Return the triangular window of ``M`` points.
-
-    Example:
-        >>> fnp.bartlett(5)
-        array([0. , 0.5, 1. , 0.5, 0. ])
-    """
-    return as_buffer(np.bartlett(_length("bartlett", M)))
+@function_table
+def _window(name: str, M: int) -> Array:
+    return as_buffer(getattr(np, name)(_length(name, M)))
 
 
-def blackman(M: int) -> Array:
-    """Return the Blackman window of ``M`` points.
-
-    Example:
-        >>> fnp.blackman(3).round(12) + 0.0
-        array([0., 1., 0.])
-    """
-    return as_buffer(np.blackman(_length("blackman", M)))
-
-
-def hamming(M: int) -> Array:
-    """Return the Hamming window of ``M`` points.
-
-    Example:
-        >>> fnp.hamming(3)
-        array([0.08, 1.  , 0.08])
-    """
-    return as_buffer(np.hamming(_length("hamming", M)))
-
-
-def hanning(M: int) -> Array:
-    """Return the Hann window of ``M`` points.
-
-    Example:
-        >>> fnp.hanning(3)
-        array([0., 1., 0.])
-    """
-    return as_buffer(np.hanning(_length("hanning", M)))
+# fmt: off
+bartlett = _window("bartlett", "Return the triangular window of ``M`` points.", "fnp.bartlett(5)",
+    "array([0. , 0.5, 1. , 0.5, 0. ])")
+blackman = _window("blackman", "Return the Blackman window of ``M`` points.", "fnp.blackman(3).round(12) + 0.0",
+    "array([0., 1., 0.])")
+hamming = _window("hamming", "Return the Hamming window of ``M`` points.", "fnp.hamming(3)",
+    "array([0.08, 1.  , 0.08])")
+hanning = _window("hanning", "Return the Hann window of ``M`` points.", "fnp.hanning(3)", "array([0., 1., 0.])")
+# fmt: on
 
 
 def kaiser(M: int, beta: Scalar) -> Array:

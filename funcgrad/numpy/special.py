@@ -74,14 +74,9 @@ def logsumexp(
         if return_sign:
             raise InputError(f"logsumexp: a complex sum has no sign, got {describe(total)}. Leave return_sign=False.")
         return add(log(total), peak)
-    ans = add(_log_of_size(total), peak)
+    nothing = equal(total, 0)  # the logarithm is -inf there, without a warning
+    ans = add(choose(nothing, -math.inf, log(choose(nothing, 1, absolute(total)))), peak)
     return (ans, sign(total)) if return_sign else choose(less(total, 0), math.nan, ans)
-
-
-def _log_of_size(total: Array) -> Array:
-    """Return ``log(abs(total))``, with -inf and no warning where ``total`` is 0."""
-    nothing = equal(total, 0)
-    return choose(nothing, -math.inf, log(choose(nothing, 1, absolute(total))))
 
 
 def softmax(x: ArrayLike, axis: Axes = -1, where: ArrayLike | bool | None = None) -> Array:

@@ -365,18 +365,14 @@ def _edges(a: Array, bins: Any, range: Any, weights: Any) -> tuple[Array, bool]:
     dtype = result_type(first, last, a)
     if dtype.kind in "iu":
         dtype = result_type(dtype, float)
-    return _even_edges(first, last, number, dtype), True
+    edges = prim.uniform_edges(first, last, bins=number, dtype=np.dtype(dtype))
+    if any_true(lambda x: x[..., :-1] >= x[..., 1:], edges):
+        raise ValueError(f"Too many bins for data range. Cannot create {number} finite-sized bins.")
+    return as_buffer(edges), True
 
 
 def _is_array(bins: Any) -> bool:
     return isinstance(bins, (list, tuple)) or len(getattr(bins, "shape", ())) > 0
-
-
-def _even_edges(first: Any, last: Any, number: int, dtype: Any) -> Array:
-    edges = prim.uniform_edges(first, last, bins=number, dtype=np.dtype(dtype))
-    if any_true(lambda x: x[..., :-1] >= x[..., 1:], edges):
-        raise ValueError(f"Too many bins for data range. Cannot create {number} finite-sized bins.")
-    return as_buffer(edges)
 
 
 def _number_of_bins(name: str, bins: Any) -> int:

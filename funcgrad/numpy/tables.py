@@ -48,7 +48,9 @@ class TableArray(Proxy):
         if name.startswith("__") or name == "_val":  # a protocol that this class does not implement
             raise AttributeError(name)
         found = getattr(self._val, name)
-        return _calling(self, found) if callable(found) and name not in ("item", "tolist") else found
+        if not callable(found) or name in ("item", "tolist"):
+            return found
+        return lambda *args, **kwargs: _wrap_like(self, found(*map(unwrap_from_table, args), **kwargs))
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         outs = kwargs.get("out")
@@ -85,10 +87,6 @@ class TableArray(Proxy):
         return repr(self._val)
 
 
-def _calling(table: TableArray, method: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda *args, **kwargs: _wrap_like(table, method(*map(unwrap_from_table, args), **kwargs))
-
-
 def unwrap_from_table(x: Any) -> Any:
     """Replace each ``TableArray`` in ``x`` by its traced array, also in lists, tuples and dictionaries."""
     if type(x) in (list, tuple):
@@ -119,11 +117,16 @@ BINARY = "add sub mul truediv floordiv mod pow matmul lt le gt ge eq ne and or x
 UNARY = "neg pos abs invert"
 
 
-def _binary(name: str) -> Callable[..., Any]:
+def _binary(name: str, reflected: bool) -> Callable[..., Any]:
     apply = getattr(operator, name + "_" if name in ("and", "or") else name)
-    return lambda a, b: (
-        NotImplemented if _is_table(b) else _wrap_like(a, apply(unwrap_from_table(a), unwrap_from_table(b)))
-    )
+
+    def run(table: TableArray, other: Any) -> Any:
+        if _is_table(other):
+            return NotImplemented
+        first, second = (other, table) if reflected else (table, other)
+        return _wrap_like(first, apply(unwrap_from_table(first), unwrap_from_table(second)))
+
+    return run
 
 
 def _unary(name: str) -> Callable[..., Any]:
@@ -131,13 +134,9 @@ def _unary(name: str) -> Callable[..., Any]:
     return lambda a: _wrap_like(a, apply(unwrap_from_table(a)))
 
 
-def _reflected(forward: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda a, b: NotImplemented if _is_table(b) else forward(b, a)
-
-
 for _name in BINARY.split():
-    setattr(TableArray, f"__{_name}__", _binary(_name))
-    setattr(TableArray, f"__r{_name}__", _reflected(_binary(_name)))
+    setattr(TableArray, f"__{_name}__", _binary(_name, reflected=False))
+    setattr(TableArray, f"__r{_name}__", _binary(_name, reflected=True))
 for _name in UNARY.split():
     setattr(TableArray, f"__{_name}__", _unary(_name))
 
@@ -174,9 +173,8 @@ def register_loaded() -> bool:
     found = False
     for name, join in LIBRARIES.items():
         library = sys.modules.get(name)
-        if name not in REGISTERED and hasattr(
-            library, "Series" if name == "pandas" else "Dataset"
-        ):  # completely imported
+        last = "Series" if name == "pandas" else "Dataset"  # defined when the library is completely imported
+        if name not in REGISTERED and hasattr(library, last):
             REGISTERED.add(name)
             join(library)
             found = True
@@ -244,7 +242,11 @@ def _register_xarray(xr: Any) -> None:
     def whole(labels: Labels, leaves: Any) -> Any:
         (leaf,) = leaves
         shell = labels.template
-        return _filled(shell, leaf) if fits_shape(leaf, shell.shape) else leaf
+        if not fits_shape(leaf, shell.shape):
+            return leaf
+        made = shell.copy(deep=False)
+        made.variable._data = wrap_for_table(leaf)
+        return made
 
     def variables(table: Any) -> tuple[Any, Any]:
         names = [name for name, array in table.data_vars.items() if _is_numeric(array.variable._data)]
@@ -283,19 +285,12 @@ def _shape(variable: Any) -> tuple[int, ...]:
     return tuple(getattr(variable._data, "shape", None) or [1] * len(variable.dims)) if variable.dims else ()
 
 
-def _filled(shell: Any, leaf: Any) -> Any:
-    made = shell.copy(deep=False)
-    made.variable._data = wrap_for_table(leaf)
-    return made
-
-
 def _is_numeric(x: Any) -> bool:
     return not hasattr(x, "dtype") or getattr(x.dtype, "kind", "O") in "fc"
 
 
-def _register_pandas(pd: Any) -> None:
-    import_module("funcgrad.numpy.frames").register_pytrees()
-
-
 #: Functions that register the tables of a library as containers.
-LIBRARIES: dict[str, Callable[[Any], None]] = {"pandas": _register_pandas, "xarray": _register_xarray}
+LIBRARIES: dict[str, Callable[[Any], None]] = {
+    "pandas": lambda pd: import_module("funcgrad.numpy.frames").register_pytrees(),
+    "xarray": _register_xarray,
+}

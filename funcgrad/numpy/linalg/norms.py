@@ -90,7 +90,9 @@ def _vector_norms(name: str, x: Array, ord: Any, axis: Axes, keepdims: bool) -> 
     if isinstance(ord, str):
         raise ValueError(f"{name}: vectors have no norm of this name, got ord={ord!r}. Take a number.")
     if ord == 0:
-        return reductions.sum(astype(not_equal(x, 0), _real_dtype(x)), axis, keepdims=keepdims)
+        return reductions.sum(
+            astype(not_equal(x, 0), np.empty(0, backend.dtype_of(x)).real.dtype), axis, keepdims=keepdims
+        )
     size = absolute(x)
     if ord == math.inf:
         return reductions.max(size, axis, keepdims=keepdims, initial=0)
@@ -100,10 +102,6 @@ def _vector_norms(name: str, x: Array, ord: Any, axis: Axes, keepdims: bool) -> 
         return reductions.sum(size, axis, keepdims=keepdims)
     p = ord if type(ord) is int else float(ord)
     return power(reductions.sum(power(size, p), axis, keepdims=keepdims), 1 / p)
-
-
-def _real_dtype(x: Array) -> Any:
-    return np.empty(0, backend.dtype_of(x)).real.dtype
 
 
 def _matrix_norms(x: Array, ord: Any, row: int, column: int) -> Array:

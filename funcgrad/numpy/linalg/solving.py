@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.linalg import LinAlgError
@@ -203,28 +203,6 @@ def tensorinv(a: ArrayLike, ind: int = 2) -> Array:
     return reshape(inverse, to=(*columns, *rows))
 
 
-class _MatrixForm(NamedTuple):
-    """Order of axes and shape of the solution with which ``tensorsolve`` reshapes an array to a matrix."""
-
-    order: tuple[int, ...]
-    unknowns: tuple[int, ...]  # the shape of the solution
-
-
-def _matrix_form(a: Array, b: Array, axes: Sequence[int] | None) -> _MatrixForm:
-    shape, rank = backend.shape_of(a), len(backend.shape_of(a))
-    order = list(range(rank))
-    for axis in axes or ():
-        order.remove(axis)
-        order.append(axis)
-    unknowns = tuple([shape[i] for i in order])[-(rank - len(backend.shape_of(b))) :]
-    if prod(shape) != prod(unknowns) ** 2:
-        raise LinAlgError(
-            f"tensorsolve: as many equations as unknowns are needed, got {describe(a)} and {describe(b)}. The "
-            "first axes of a, as many as b has, stand for the equations."
-        )
-    return _MatrixForm(tuple(order), unknowns)
-
-
 def tensorsolve(a: ArrayLike, b: ArrayLike, axes: Sequence[int] | None = None) -> Array:
     """Return the solution ``x`` of ``tensordot(a, x, x.ndim) = b``.
 
@@ -243,7 +221,17 @@ def tensorsolve(a: ArrayLike, b: ArrayLike, axes: Sequence[int] | None = None) -
     a, b = as_value(a), as_value(b)
     if is_plain(a, b):
         return np.linalg.tensorsolve(a, b, axes)
-    order, unknowns = _matrix_form(a, b, axes)
+    shape = backend.shape_of(a)
+    order = list(range(len(shape)))
+    for axis in axes or ():
+        order.remove(axis)
+        order.append(axis)
+    unknowns = tuple([shape[i] for i in order])[-(len(shape) - len(backend.shape_of(b))) :]
     n = prod(unknowns)
-    matrix = reshape(permute(a, axes=order), to=(n, n))
+    if prod(shape) != n**2:
+        raise LinAlgError(
+            f"tensorsolve: as many equations as unknowns are needed, got {describe(a)} and {describe(b)}. The "
+            "first axes of a, as many as b has, stand for the equations."
+        )
+    matrix = reshape(permute(a, axes=tuple(order)), to=(n, n))
     return reshape(solve(matrix, reshape(b, to=(prod(backend.shape_of(b)),))), to=unknowns)
