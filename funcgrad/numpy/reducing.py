@@ -104,6 +104,15 @@ def count_of_elements(a: Array, axis: Axes, where: ArrayLike | bool, keepdims: b
     return reduce_axes(count_nonzero, broadcast_to(as_value(where), to=shape), axis, keepdims)
 
 
+def identity_of_extremum(name: str, dtype: Any) -> Any:
+    """Return the value of ``dtype`` that is never chosen over another element."""
+    if dtype.kind in "iu":
+        return np.iinfo(dtype).min if name == "max" else np.iinfo(dtype).max
+    if dtype.kind == "b":
+        return name == "min"
+    return -math.inf if name == "max" else math.inf
+
+
 def split_axes(shape: Shape, axis: Axes) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Return the axes that remain and the axes that are reduced."""
     axes = normalize_axes(axis, len(shape))

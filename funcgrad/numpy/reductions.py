@@ -29,6 +29,7 @@ from funcgrad.numpy.reducing import (
     count_of_elements,
     fill_nan,
     fill_where_false,
+    identity_of_extremum,
     keeping_dtype,
     reduce_axes,
 )
@@ -288,17 +289,8 @@ def _extremum(
     if count_of_elements(a, axis, True) == 0:  # the empty sums are zeros of the shape of the result
         return as_dtype(add(reduce_axes(reduce_sum, a, axis, keepdims), initial), dtype)
     return join(
-        reduce_axes(operation, fill_where_false(a, where, _identity_of_extremum(name, dtype)), axis, keepdims), initial
+        reduce_axes(operation, fill_where_false(a, where, identity_of_extremum(name, dtype)), axis, keepdims), initial
     )
-
-
-def _identity_of_extremum(name: str, dtype: Any) -> Any:
-    """Return the value of ``dtype`` that is never chosen over another element."""
-    if dtype.kind in "iu":
-        return np.iinfo(dtype).min if name == "max" else np.iinfo(dtype).max
-    if dtype.kind == "b":
-        return name == "min"
-    return -math.inf if name == "max" else math.inf
 
 
 def max(

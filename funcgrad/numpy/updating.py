@@ -20,6 +20,7 @@ from funcgrad.numpy.creation import as_buffer, as_value, asarray, astype, copy
 from funcgrad.numpy.faces import set_identity
 from funcgrad.numpy.hints import user_line
 from funcgrad.numpy.joining import concatenate
+from funcgrad.numpy.reducing import identity_of_extremum
 from funcgrad.numpy.reductions import max as greatest
 from funcgrad.numpy.reductions import min as smallest
 from funcgrad.numpy.reductions import prod as product
@@ -84,23 +85,13 @@ class Change(NamedTuple):
     neutral: Callable[[Any], Any] = lambda dtype: 1
 
 
-def _bound(least: bool) -> Callable[[Any], Any]:
-    def bound(dtype: Any) -> Any:
-        if dtype.kind not in "iu":
-            return -np.inf if least else np.inf
-        limits = np.iinfo(dtype)
-        return limits.min if least else limits.max
-
-    return bound
-
-
 _SET = Change(lambda x, y: y)
 _ADD = Change(add)
 _MULTIPLY = Change(multiply, lambda x, ys: x * product(ys, -1))
 _DIVIDE = Change(divide, _in_turn(divide))
 _POWER = Change(power, _in_turn(power))
-_MIN = Change(minimum, _extreme(smallest), _bound(least=False))
-_MAX = Change(maximum, _extreme(greatest), _bound(least=True))
+_MIN = Change(minimum, _extreme(smallest), lambda dtype: identity_of_extremum("min", dtype))
+_MAX = Change(maximum, _extreme(greatest), lambda dtype: identity_of_extremum("max", dtype))
 
 
 class Update(Protocol):

@@ -373,6 +373,13 @@ def test_ties_in_at():
     np.testing.assert_allclose(zero, [1.0 + 9.0, 0.0, 1.0])
 
 
+@pytest.mark.parametrize(("method", "given"), [("max", False), ("min", True)])
+def test_extrema_of_truth_values_in_at(method, given):
+    x = np.array([given, given])
+    change = lambda places: getattr(fnp.at(x)[places], method)(x)
+    np.testing.assert_array_equal(vmap(change)(np.array([[0, 1], [1, 0]])), [x, x])
+
+
 def test_at_leaves_what_it_is_given():
     def f(x):
         y = x.at[0].set(5.0)  # an update of an argument leaves the argument unchanged
