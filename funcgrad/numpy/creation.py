@@ -65,11 +65,7 @@ def as_value(a: ArrayLike) -> Array:
 
 
 def _retry_through_array_method(error: ValueError, x: Any) -> Any:
-    """Replace each object in ``x`` whose ``__array__`` returns a traced value, which NumPy refuses, by that value.
-
-    Raises:
-        ValueError: ``error`` itself, if it has another cause.
-    """
+    """Replace each object in ``x`` whose ``__array__`` returns a traced value, which NumPy refuses, by that value."""
     if backend.NO_ARRAY not in str(error):
         raise error
     return _through_array_method(x)
@@ -306,11 +302,9 @@ def copy(a: ArrayLike, order: Any = "K", subok: Any = False) -> Array:
 def _writable_copy(x: Tracer) -> Array:
     """Return a copy of a tracer that can be written to."""
     with write_lock:  # so that no other thread makes ``x`` traced at the same time
-        value = x._val if is_buffer(x) else None
-        made = (
-            shallow_copy(x) if value is None else make_buffer(value.copy("K") if type(value) is np.ndarray else value)
-        )
-    return made
+        if not is_buffer(x):
+            return shallow_copy(x)
+        return make_buffer(x._val.copy("K") if type(x._val) is np.ndarray else x._val)
 
 
 def _copy_in_order(a: Array, order: str) -> Array:

@@ -44,21 +44,19 @@ class _Table:
 
     def where(self, cond: Any, other: Any = np.nan, **kwargs: Any) -> Any:
         """Return the numbers where ``cond`` holds, ``other`` elsewhere; each example of a ``vmap`` has its own."""
-        cond = cond(self) if callable(cond) else cond
-        if not _holds_traced(cond) or any(kwargs.values()):
-            return super().where(cond, other, **kwargs)  # type: ignore[misc]
-        return self._choose_by_condition(cond, self, other)
+        return self._choose("where", cond, other, kwargs)
 
     def mask(self, cond: Any, other: Any = np.nan, **kwargs: Any) -> Any:
         """Return ``other`` where ``cond`` holds, the numbers elsewhere."""
+        return self._choose("mask", cond, other, kwargs)
+
+    def _choose(self, name: str, cond: Any, other: Any, kwargs: dict[str, Any]) -> Any:
+        """Return a table with the labels of ``self`` and the numbers that a condition chooses."""
         cond = cond(self) if callable(cond) else cond
         if not _holds_traced(cond) or any(kwargs.values()):
-            return super().mask(cond, other, **kwargs)  # type: ignore[misc]
-        return self._choose_by_condition(cond, other, self)
-
-    def _choose_by_condition(self, cond: Any, there: Any, elsewhere: Any) -> Any:
-        """Return a table with the labels of ``self`` and the numbers that a traced condition chooses."""
-        args = [values(x.reindex_like(self)) if is_labelled(x) else x for x in (cond, there, elsewhere)]
+            return getattr(super(), name)(cond, other, **kwargs)
+        args: Any = (cond, self, other) if name == "where" else (cond, other, self)
+        args = [values(x.reindex_like(self)) if is_labelled(x) else x for x in args]
         made = with_labels(fnp.where(*args), *self.axes)  # type: ignore[attr-defined]
         return made if made.ndim == 2 else made.rename(self.name)  # type: ignore[attr-defined]
 
@@ -259,13 +257,7 @@ def values(x: Any) -> Any:
             return pd.DataFrame(x).to_numpy()
         return fnp.stack([values(x.iloc[:, i]) for i in range(x.shape[1])], axis=1)
     inside = getattr(x, "array", x) if is_labelled(x) else x
-    return (
-        inside.held._val
-        if isinstance(inside, TracedColumn)
-        else unwrap_from_table(inside)
-        if x is inside
-        else np.asarray(x)
-    )
+    return _values(inside) if x is inside or isinstance(inside, TracedColumn) else np.asarray(x)
 
 
 def with_labels(found: Any, *ends: Any) -> Any:
@@ -281,11 +273,7 @@ def with_labels(found: Any, *ends: Any) -> Any:
 
 
 def _aligned(left: Any, right: Any) -> tuple[Any, Any]:
-    """Return both factors of a product with their labels in the same order.
-
-    Raises:
-        ValueError: the factors have different labels.
-    """
+    """Return both factors of a product with their labels in the same order; refuse different labels."""
     if not isinstance(right, (pd.Series, pd.DataFrame)):
         return left, right
     inner = left.columns if isinstance(left, pd.DataFrame) else left.index
@@ -300,14 +288,12 @@ def _aligned(left: Any, right: Any) -> tuple[Any, Any]:
 
 
 def _leaf_of_series(series: Any) -> Any:
-    """Return the leaf of a series."""
     if _LEAF_LABEL in series.attrs:
         return series.attrs[_LEAF_LABEL]
     return series.array.held._val if isinstance(series.array, TracedColumn) else series.to_numpy()
 
 
 def _series_of_leaf(leaf: Any, index: Any, name: Any) -> Any:
-    """Return the series with this leaf."""
     if isinstance(leaf, Tracer):
         return TracedSeries(TracedColumn(leaf), index, name=name)
     if hasattr(leaf, "ndim"):
@@ -523,7 +509,6 @@ class TracedColumn(pd.api.extensions.ExtensionArray):  # type: ignore[misc]
     def _groupby_op(
         self, *, how: str, has_dropped_na: bool, min_count: int, ngroups: int, ids: Any, **kwargs: Any
     ) -> Any:
-        """Reduce the numbers of each group."""
         if how not in _REDUCTIONS:
             raise NotImplementedError(how)  # then pandas computes the groups one by one
         return TracedColumn(
@@ -573,11 +558,7 @@ def _as_objects(rows: list[Any]) -> Any:
 
 
 def _shared_truth(x: Any) -> Any:
-    """Return truth values as an ndarray, False for abstract ones; all examples of a ``vmap`` must share them.
-
-    Raises:
-        ConcretizationError: the truth values differ between examples.
-    """
+    """Return truth values as an ndarray, False for abstract ones; all examples of a ``vmap`` must share them."""
     bottom = plain_value(x)
     if not isinstance(x, Tracer) or backend.is_jax_tracer(bottom):
         return x if bottom is x else np.zeros(x.shape, bool)

@@ -330,11 +330,7 @@ def _elements(
 
 
 def _add_lengths(sizes: dict[str, int], names: tuple[str, ...], shape: Shape) -> None:
-    """Add the lengths of named axes to ``sizes``.
-
-    Raises:
-        ValueError: ``sizes`` has another length for an axis.
-    """
+    """Add the lengths of named axes to ``sizes``; refuse a length that differs from the one there."""
     for name, n in zip(names, shape, strict=True):
         if sizes.setdefault(name, n) != n:
             raise ValueError(f"inconsistent size for core dimension {name!r}: {n!r} vs {sizes[name]!r}")

@@ -110,8 +110,10 @@ def hints_for_request(request: str, batch: int | None) -> list[str]:
         or (_HINTS_BY_REQUEST.get(request) if batch is None else alone)
         or constant
     )
-    line = library_line()
-    asked_at = [f"The value was asked for at {line}."] if line else []
+    asked_at = []
+    inner, number = _innermost_user_frame(None, own=False)
+    if inner is not None and is_installed_frame(inner):  # code of a package, such as pandas, called by the user's line
+        asked_at = [f"The value was asked for at {_formatted_line(inner, number)}."]
     return [first, *[text for text in (*asked_at, _BUILDING, _WRITING, constant, _PRINTING) if text != first]]
 
 
@@ -312,7 +314,7 @@ def _hint_for_scipy(called: FrameType, module: str) -> str:
         called.f_code.co_qualname.partition(".")[0],  # the class of a static method
     ):
         if isinstance(name, str) and (name in known or name in aliases):
-            return _hint_for_name(home, name)
+            return f" Use funcgrad.{home}.{aliases.get(name, name)} for {home}.{name}."
     return ""
 
 
@@ -326,10 +328,6 @@ def _public_scipy_module(module: str) -> tuple[str, Any]:
             break
         found = home, vars(import_module(f"funcgrad.{home}"))
     return found
-
-
-def _hint_for_name(home: str, name: str) -> str:
-    return f" Use funcgrad.{home}.{_ALIASES.get(home, {}).get(name, name)} for {home}.{name}."
 
 
 def _hint_for_numpy_object(frame: FrameType) -> str:
@@ -385,18 +383,12 @@ def _hint_for_numpy_name(name: str, called: Any) -> str:
 
 
 def _hint_for_method(function: ast.expr, frame: FrameType) -> str:
-    """Return what to call instead of a method of a NumPy array or of SciPy's factors."""
-    if isinstance(function, ast.Attribute) and function.attr == "dot":
-        return " Write a @ x (not a.dot(x)): NumPy's method accepts no traced values."
-    return _hint_for_factors(function, frame)
-
-
-def _hint_for_factors(function: ast.expr, frame: FrameType) -> str:
-    """Return the hint for a method of SciPy's factors of a sparse matrix, which are written in C."""
+    """Return what to call instead of a method of a NumPy array or of SciPy's factors of a sparse matrix, all in C."""
     if not isinstance(function, ast.Attribute):
         return ""
-    owner = value_of_name(function.value, frame)
-    kind = type(owner).__name__
+    if function.attr == "dot":
+        return " Write a @ x (not a.dot(x)): NumPy's method accepts no traced values."
+    kind = type(value_of_name(function.value, frame)).__name__
     if isinstance(function.value, ast.Call):
         made_by = value_of_name(function.value.func, frame)
         kind = "SuperLU" if getattr(made_by, "__name__", "") in ("splu", "spilu") else kind
@@ -404,12 +396,9 @@ def _hint_for_factors(function: ast.expr, frame: FrameType) -> str:
 
 
 def _hint_for_random(name: str) -> str:
-    if name in _FORMULAS:
-        return f" Write the random number as a function of one that does not depend on x: {_FORMULAS[name]}."
-    return (
-        " Write the random number as a function of one that does not depend on x: "
-        f"funcgrad.scipy.stats' ppf of rng.uniform(size=...), if the distribution of {name} has a ppf there."
-    )
+    by_ppf = f"funcgrad.scipy.stats' ppf of rng.uniform(size=...), if the distribution of {name} has a ppf there"
+    formula = _FORMULAS.get(name, by_ppf)
+    return f" Write the random number as a function of one that does not depend on x: {formula}."
 
 
 def math_counterpart(name: str) -> str:
@@ -463,12 +452,6 @@ def user_line(error: BaseException | None = None) -> str:
     return "" if frame is None else f", at {_formatted_line(frame, number)}"
 
 
-def library_line() -> str:
-    """Return the line of an installed package, such as pandas, between the user's line and here, or ""."""
-    inner, number = _innermost_user_frame(None, own=False)
-    return _formatted_line(inner, number) if inner is not None and is_installed_frame(inner) else ""
-
-
 def _innermost_user_frame(error: BaseException | None, *, own: bool) -> tuple[FrameType | None, int]:
     """Return the user's innermost frame and its line number, from the traceback of ``error`` or from the stack.
 
@@ -487,7 +470,6 @@ def _innermost_user_frame(error: BaseException | None, *, own: bool) -> tuple[Fr
 
 
 def _formatted_line(frame: FrameType, number: int) -> str:
-    """Return a line of code in the form used in messages."""
     path = frame.f_code.co_filename
     source = linecache.getline(path, number, frame.f_globals).strip()
     return f"{path}:{number}" + (f" `{source}`" if source else "")

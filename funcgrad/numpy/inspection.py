@@ -8,7 +8,7 @@ except for functions that return their argument: ``real_if_close``, ``asarray_ch
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -143,8 +143,7 @@ def shares_memory(a: Array, b: Array, /, max_work: int = -1) -> bool:
         >>> fnp.shares_memory(x[::2], x[1::2])
         False
     """
-    first, second = concrete_or_none(as_value(a), steers=False), concrete_or_none(as_value(b), steers=False)
-    return first is not None and second is not None and numpy.shares_memory(first, second, max_work)
+    return _share(numpy.shares_memory, a, b, max_work)
 
 
 def may_share_memory(a: Array, b: Array, /, max_work: int = 0) -> bool:
@@ -155,8 +154,12 @@ def may_share_memory(a: Array, b: Array, /, max_work: int = 0) -> bool:
         >>> fnp.may_share_memory(x[::2], x[1::2])
         True
     """
-    first, second = concrete_or_none(as_value(a), steers=False), concrete_or_none(as_value(b), steers=False)
-    return first is not None and second is not None and numpy.may_share_memory(first, second, max_work)
+    return _share(numpy.may_share_memory, a, b, max_work)
+
+
+def _share(numpys: Callable[..., bool], a: Array, b: Array, max_work: int) -> bool:
+    first, second = (concrete_or_none(as_value(x), steers=False) for x in (a, b))
+    return first is not None and second is not None and numpys(first, second, max_work)
 
 
 # ---- printing ----------------------------------------------------------------------------------------------

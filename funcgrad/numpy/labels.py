@@ -75,7 +75,6 @@ def _fits(shape: tuple[int, ...], table: Any) -> bool:
 
 
 def _with_labels(x: Tracer, table: Any) -> Any:
-    """Give a traced array the labels of a table."""
     if hasattr(table, "dims"):
         return TableArray(x)
     made = _pandas_frames().with_labels(broadcast_to(x, table.shape), *table.axes)

@@ -46,9 +46,8 @@ def compute_into(operation: Callable[..., Any], out: Any, *args: Any, **kwargs: 
     if theirs is not None and is_plain(out, *args, *kwargs.values()):
         check_arrays(operation.__name__, [a for a in args if backend.is_masked(type(a))])
         ans = theirs(*args, out=out, **{name: value for name, value in kwargs.items() if value is not None})
-        return (
-            out if ans is out else write_out(operation.__name__, out, ans)
-        )  # some functions of numpy.fft do not write it
+        # some functions of numpy.fft do not write to it
+        return out if ans is out else write_out(operation.__name__, out, ans)
     if "dtype" in kwargs and kwargs["dtype"] is None:
         kwargs["dtype"] = accumulation_dtype(args[0], out)
     return write_out(operation.__name__, out, operation(*args, **kwargs), kwargs.get("casting", "same_kind"))

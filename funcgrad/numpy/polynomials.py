@@ -82,12 +82,8 @@ def solve_scaled(lhs: Array, rhs: Array, scale: Array, rcond: Any) -> tuple[Any,
     from funcgrad.numpy import linalg  # imported here because few programs need it
 
     c, residuals, rank, singular = linalg.lstsq(lhs / scale, rhs, rcond)
-    return (
-        c / (scale if len(backend.shape_of(rhs)) == 1 else getitem(scale, (slice(None), None))),
-        residuals,
-        rank,
-        singular,
-    )
+    by = scale if len(backend.shape_of(rhs)) == 1 else getitem(scale, (slice(None), None))
+    return c / by, residuals, rank, singular
 
 
 def checked_samples(x: ArrayLike, y: ArrayLike, w: ArrayLike | None) -> tuple[Array, Array, Any]:

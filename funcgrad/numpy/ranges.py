@@ -325,7 +325,6 @@ class _Grid:
 
 
 def _grid_dtype(parts: tuple[slice, ...]) -> Any:
-    """Return the common dtype of all coordinates."""
     bounds: list[Any] = [0]
     for part in parts:
         start, stop, step = _ends(part)

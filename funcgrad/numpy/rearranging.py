@@ -38,8 +38,12 @@ def _concrete_count(name: str, what: str, value: Any) -> Any:
     return concrete(value, f"{name}: {what}") if isinstance(value, Tracer) else value
 
 
-def _gather(x: Array, places: np.ndarray, axis: int) -> Array:
-    found = getitem(x, (*(slice(None),) * axis, places))
+def _take(x: Array, axis: int, places: Any) -> Array:
+    return getitem(x, (*(slice(None),) * axis, places))
+
+
+def _gather(x: Array, axis: int, places: np.ndarray) -> Array:
+    found = _take(x, axis, places)
     # indexing leaves the axes in another memory order
     return in_memory_order(found, "C") if isinstance(found, Tracer) else found
 
@@ -206,7 +210,7 @@ def repeat(a: ArrayLike, repeats: Any, axis: Axis = None) -> Array:
     axis = normalize_axis(axis, len(have))
     places = np.repeat(np.arange(have[axis]), repeats)  # NumPy checks the counts
     if np.ndim(repeats):
-        return _gather(a, places, axis)
+        return _gather(a, axis, places)
     before, after = have[:axis], have[axis + 1 :]
     apart = reshape(a, to=(*before, have[axis], 1, *after))
     spread = broadcast_to(apart, to=(*before, have[axis], operator.index(repeats), *after))
@@ -267,10 +271,10 @@ def pad(array: ArrayLike, pad_width: Any, mode: Any = "constant", **kwargs: Any)
         return np.pad(x, pad_width, mode, **kwargs)
     widths = _widths(pad_width, len(backend.shape_of(x)))
     if callable(mode):
-        return pad_by_function(x, widths, mode, kwargs)
-    if mode not in OPTIONS:
+        return _pad_by_function(x, widths, mode, kwargs)
+    if mode not in _OPTIONS:
         raise ValueError(f"mode {mode!r} is not supported")
-    unknown = kwargs.keys() - {OPTIONS[mode]}
+    unknown = kwargs.keys() - {_OPTIONS[mode]}
     if unknown:
         raise ValueError(f"unsupported keyword arguments for mode {mode!r}: {unknown}")
     given = next(iter(kwargs.values()), None)
@@ -278,7 +282,7 @@ def pad(array: ArrayLike, pad_width: Any, mode: Any = "constant", **kwargs: Any)
         given = None
     if not widths:
         return copy(x)
-    made = pad_by_mode(x, widths, mode, given)
+    made = _pad_by_mode(x, widths, mode, given)
     return in_memory_order(made, "C") if isinstance(made, Tracer) else made
 
 
@@ -335,8 +339,8 @@ def delete(arr: ArrayLike, obj: Any, axis: Axis = None) -> Array:
     axis = normalize_axis(axis, len(arr.shape))
     places = np.delete(np.arange(arr.shape[axis]), obj)
     if np.ndim(obj) and np.size(obj) != 1:  # NumPy uses an index here
-        return getitem(arr, (*(slice(None),) * axis, places))
-    return _gather(arr, places, axis)
+        return _take(arr, axis, places)
+    return _gather(arr, axis, places)
 
 
 def insert(arr: ArrayLike, obj: Any, values: ArrayLike, axis: Axis = None) -> Array:
@@ -377,7 +381,7 @@ def insert(arr: ArrayLike, obj: Any, values: ArrayLike, axis: Axis = None) -> Ar
 Widths: TypeAlias = tuple[tuple[int, int], ...]
 
 #: Name of the option of each mode.
-OPTIONS = {
+_OPTIONS = {
     "constant": "constant_values",
     "edge": None,
     "empty": None,
@@ -393,16 +397,8 @@ OPTIONS = {
 _STATISTICS: dict[str, Callable[..., Array]] = {"maximum": largest, "mean": mean, "median": median, "minimum": smallest}
 
 
-def pad_by_mode(x: Array, widths: Widths, mode: str, given: Any) -> Array:
-    """Return ``x`` with a border of ``widths``; ``given`` is the option of ``mode``, None for its default.
-
-    Raises:
-        ValueError: an empty axis that ``mode`` cannot extend, or a statistic of no elements.
-
-    Example:
-        >>> pad_by_mode(np.array([1.0, 3.0]), ((2, 1),), "reflect", "odd")
-        array([-3., -1.,  1.,  3.,  5.])
-    """
+def _pad_by_mode(x: Array, widths: Widths, mode: str, given: Any) -> Array:
+    """Return ``x`` with a border of ``widths``; ``given`` is the option of ``mode``, None for its default."""
     if mode == "empty" or (mode == "constant" and given is None):
         return pad_zeros(x, widths=widths) if widths else x
     if mode == "constant":
@@ -427,7 +423,7 @@ def pad_by_mode(x: Array, widths: Widths, mode: str, given: Any) -> Array:
     return x
 
 
-def pad_by_function(x: Array, widths: Widths, function: Callable[..., Any], options: dict[str, Any]) -> Array:
+def _pad_by_function(x: Array, widths: Widths, function: Callable[..., Any], options: dict[str, Any]) -> Array:
     """Pad ``x`` with zeros and let ``function(vector, width, axis, options)`` overwrite them, axis by axis."""
     padded = pad_zeros(x, widths=widths)
     for axis in range(len(widths)):
@@ -437,20 +433,12 @@ def pad_by_function(x: Array, widths: Widths, function: Callable[..., Any], opti
     return padded
 
 
-def _take(x: Array, axis: int, places: Any) -> Array:
-    return getitem(x, (*(slice(None),) * axis, places))
-
-
 def _option_pair(given: Any, default: Any, axis: int, rank: int) -> Any:
     """Return the option for both sides of ``axis``, given as one value, one pair, or a pair for each axis."""
     if given is None:
         return default, default
     pairs = broadcast_to(as_value(given), to=(rank, 2))
     return getitem(pairs, (axis, 0)), getitem(pairs, (axis, 1))
-
-
-def _concatenate_around(x: Array, axis: int, before: Array, after: Array) -> Array:
-    return prim.concatenate(before, x, after, axis=axis)
 
 
 def _filled(x: Array, axis: int, n: int, block: Array) -> Array:
@@ -463,7 +451,7 @@ def _constant(x: Array, widths: Widths, values: Any) -> Array:
     values = astype(as_value(values), backend.dtype_of(x))
     for axis, (before, after) in enumerate(widths):
         first, last = _option_pair(values, 0, axis, len(widths))
-        x = _concatenate_around(x, axis, _filled(x, axis, before, first), _filled(x, axis, after, last))
+        x = prim.concatenate(_filled(x, axis, before, first), x, _filled(x, axis, after, last), axis=axis)
     return x
 
 
@@ -473,7 +461,7 @@ def _ramp(x: Array, axis: int, width: tuple[int, int], ends: Any) -> Array:
     for n, end, edge in zip(width, ends, (0, -1), strict=True):
         steps = linspace(end, _take(x, axis, edge), n, endpoint=False, dtype=backend.dtype_of(x), axis=axis)
         sides.append(_take(steps, axis, slice(None, None, -1)) if edge else steps)
-    return _concatenate_around(x, axis, *sides)
+    return prim.concatenate(sides[0], x, sides[1], axis=axis)
 
 
 def _statistic(x: Array, axis: int, width: tuple[int, int], lengths: Any, function: Callable[..., Array]) -> Array:
@@ -488,7 +476,7 @@ def _statistic(x: Array, axis: int, width: tuple[int, int], lengths: Any, functi
         if dtype.kind in "iu":
             block = rint(block)
         sides.append(_filled(x, axis, count, astype(block, dtype)))
-    return _concatenate_around(x, axis, *sides)
+    return prim.concatenate(sides[0], x, sides[1], axis=axis)
 
 
 def _pad_odd(x: Array, axis: int, width: tuple[int, int], skipped: int) -> Array:
@@ -500,6 +488,6 @@ def _pad_odd(x: Array, axis: int, width: tuple[int, int], skipped: int) -> Array
         left = 2 * _take(x, axis, slice(0, 1)) - _take(x, axis, slice(skipped, skipped + n))
         right = 2 * _take(x, axis, slice(have - 1, have)) - _take(x, axis, slice(have - skipped - m, have - skipped))
         turned = slice(None, None, -1)
-        x = _concatenate_around(x, axis, _take(left, axis, turned), _take(right, axis, turned))
+        x = prim.concatenate(_take(left, axis, turned), x, _take(right, axis, turned), axis=axis)
         before, after = before - n, after - m
     return x

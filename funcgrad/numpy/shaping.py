@@ -196,10 +196,7 @@ def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
     if namespace_of(a) is np:
         return np.rollaxis(a, axis, start)
     rank = _rank(a)
-    moved, before = (
-        normalize_axis(axis, rank),
-        normalize_axis(start, rank + 1) if start >= 0 else normalize_axis(start, rank),
-    )
+    moved, before = normalize_axis(axis, rank), normalize_axis(start, rank + 1 if start >= 0 else rank)
     return moveaxis(a, moved, before - 1 if moved < before else before)
 
 
@@ -312,13 +309,13 @@ def broadcast_shapes(*args: Shape | int) -> Shape:
 
 
 def _atleast(rank: int, arys: tuple[ArrayLike, ...]) -> Any:
-    values = [as_value(a) for a in arys]
+    values, numpys = [as_value(a) for a in arys], (np.atleast_1d, np.atleast_2d, np.atleast_3d)[rank - 1]
     if all(namespace_of(a) is np for a in values):
-        return (np.atleast_1d, np.atleast_2d, np.atleast_3d)[rank - 1](*values)
+        return numpys(*values)
     made = []
     for a in values:
         if namespace_of(a) is np:
-            plain = (np.atleast_1d, np.atleast_2d, np.atleast_3d)[rank - 1](a)
+            plain = numpys(a)
             made.append(plain if issubclass(type(a), np.ndarray) else as_buffer(plain))
             continue
         have = backend.shape_of(a)

@@ -78,9 +78,8 @@ class TracedText(str):
     __hash__ = str.__hash__
 
     def _check_alone(self, other: object) -> None:
-        trace = (
-            self.trace() if self.is_batched and type(other) is str else None
-        )  # two strings of a batch may be compared
+        # two strings of a batch may be compared
+        trace = self.trace() if self.is_batched and type(other) is str else None
         if trace is not None and (trace.open or is_being_repeated(trace.level)):
             raise note_refusal(
                 ConcretizationError(

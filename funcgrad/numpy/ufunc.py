@@ -306,13 +306,8 @@ def gufunc(
         _copy_metadata(call, stub)
         general: Any = call
         general.__signature__ = _signature(stub, 1, _GUFUNC_DEFAULTS)
-        general.ufunc, general.compute, general.nin, general.nout, general.signature = (
-            numpy_ufunc,
-            compute,
-            2,
-            1,
-            signature,
-        )
+        general.ufunc, general.compute, general.signature = numpy_ufunc, compute, signature
+        general.nin, general.nout = 2, 1
         return general
 
     return decorate

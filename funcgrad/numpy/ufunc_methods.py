@@ -174,7 +174,6 @@ def _shape_dtype_proxy(a: Any, value: Any = 1) -> Any:
 
 
 def _dtype_for(self: Ufunc, array: Any, dtype: Any, out: Any) -> Any:
-    """Return the dtype to compute in if the result goes to ``out``."""
     return accumulation_dtype(as_value(array), out) if dtype is None and self.ufunc not in _TRUTHS else dtype
 
 
@@ -356,7 +355,6 @@ def at(self: Ufunc, a: Array, indices: Any, b: Any = ..., /) -> None:
 
 
 def _updated_at(self: Ufunc, name: str, a: Array, indices: Any, *others: Array) -> Array:
-    """Return ``a`` as it is after ``at``."""
     shape, dtype = backend.shape_of(a), backend.dtype_of(a)
     size = product(shape)
     places = as_value(shallow_copy(getitem(np.arange(size).reshape(shape), indices)))
@@ -448,7 +446,7 @@ def apply_ufunc(
         (out,) = out
     if not options and isinstance(out, Tracer) and numpy_ufunc.nout == 1:  # fast path of the most frequent case
         return write_out(name, out, operation(*inputs), stretch=True)
-    outs = outputs(name, numpy_ufunc.nout, out)
+    outs = _outputs(name, numpy_ufunc.nout, out)
     check_options(name, options, OPTIONS)
     where = options.get("where", True)
     if are_constant(*inputs, outs, where):
@@ -461,7 +459,7 @@ def apply_ufunc(
     signature = options.get("signature", options.get("sig"))
     dtype = options.get("dtype")
     if dtype is not None or signature is not None or where is not True or "casting" in options:
-        inputs = cast_arguments(numpy_ufunc, inputs, dtype=dtype, signature=signature, casting=casting)
+        inputs = _cast_arguments(numpy_ufunc, inputs, dtype, signature, casting)
     if where is not True:
         where = _mask(name, where, outs)
         inputs = tuple([_with_safe_inputs(numpy_ufunc, where, x) for x in inputs])
@@ -476,12 +474,8 @@ def apply_ufunc(
     return tuple(written) if several else written[0]
 
 
-def outputs(name: str, number: int, out: Any) -> tuple[Any, ...]:
-    """Return ``out`` as a tuple with an array, or None, for each result; empty if no array is given.
-
-    Raises:
-        ValueError: the number of arrays is not the number of results.
-    """
+def _outputs(name: str, number: int, out: Any) -> tuple[Any, ...]:
+    """Return ``out`` as a tuple with an array, or None, for each result; empty if no array is given."""
     if type(out) is not tuple:
         out = (out,)
     if all(place is None for place in out):
@@ -498,30 +492,10 @@ def check_options(name: str, options: dict[str, Any], known: frozenset[str]) -> 
             raise TypeError(f"{name}() got an unexpected keyword argument {option!r}")
 
 
-def cast_arguments(
-    ufunc: np.ufunc,
-    args: tuple[ArrayLike, ...],
-    *,
-    dtype: Any = None,
-    signature: Any = None,
-    casting: Any = "same_kind",
+def _cast_arguments(
+    ufunc: np.ufunc, args: tuple[ArrayLike, ...], dtype: Any, signature: Any, casting: Any
 ) -> tuple[Array, ...]:
-    """Convert ``args`` to the dtypes that ``ufunc`` computes in; NumPy converts arguments, not the result.
-
-    Args:
-        ufunc: a ufunc of NumPy.
-        args: the arguments.
-        dtype: the requested dtype of the results.
-        signature: the dtypes of arguments and results, as NumPy writes them.
-        casting: the allowed conversions.
-
-    Raises:
-        TypeError: the ufunc has no loop for the dtypes, or ``casting`` does not allow it.
-
-    Example:
-        >>> cast_arguments(np.add, (np.ones(2), np.float32(2)), dtype="float32")
-        (array([1., 1.], dtype=float32), np.float32(2.0))
-    """
+    """Convert ``args`` to the dtypes that ``ufunc`` computes in; NumPy converts arguments, not the result."""
     values = [as_value(a) for a in args]
     given = [type(v) if type(v) in _WEAK else dtype_of(v) for v in values]
     loop = ufunc.resolve_dtypes(
@@ -598,18 +572,16 @@ def apply_gufunc(
         out: an array, a tuple of one array, or None.
         options: the options of ``apply_ufunc`` except ``where``, and ``axes``, ``axis`` and ``keepdims``.
     """
-    outs = outputs(name, 1, out)
+    outs = _outputs(name, 1, out)
     if numpy_ufunc is not None and are_constant(*inputs, outs):
         keywords = {**options, "out": outs} if outs else options
-        return (
-            numpy_ufunc(*inputs, **keywords)
-            if is_plain(*inputs, outs)
-            else call_on_buffers(numpy_ufunc, inputs, keywords)
-        )
+        if is_plain(*inputs, outs):
+            return numpy_ufunc(*inputs, **keywords)
+        return call_on_buffers(numpy_ufunc, inputs, keywords)
     casting, signature = options.get("casting", "same_kind"), options.get("signature", options.get("sig"))
     dtype = options.get("dtype")
     if dtype is not None or signature is not None or "casting" in options:
-        inputs = cast_arguments(numpy_ufunc or np.matmul, inputs, dtype=dtype, signature=signature, casting=casting)
+        inputs = _cast_arguments(numpy_ufunc or np.matmul, inputs, dtype, signature, casting)
     axes = _core_axes(name, core_axes, options)
     if axes is None:
         result = operation(*inputs)

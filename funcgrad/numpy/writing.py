@@ -36,13 +36,8 @@ Mode: TypeAlias = Literal["raise", "wrap", "clip"]
 _NUMBERS = frozenset((bool, int, float, complex))
 
 
-def values_for_numpy(name: str, target: Any, *values: Any) -> tuple[Any, ...] | None:
-    """Return ``values`` for NumPy to write to ``target``; None if ``target`` is a tracer, which NumPy cannot write.
-
-    Raises:
-        ConcretizationError: traced numbers are to be written to an ordinary array.
-        InputError: ``target`` is an array of another library, which cannot be written to.
-    """
+def _values_for_numpy(name: str, target: Any, *values: Any) -> tuple[Any, ...] | None:
+    """Return ``values``, none traced, for NumPy to write to ``target``; None if ``target`` is a tracer."""
     if isinstance(target, Tracer):
         return None
     if backend.namespace_of(target) not in (None, np):
@@ -54,7 +49,6 @@ def values_for_numpy(name: str, target: Any, *values: Any) -> tuple[Any, ...] | 
 
 
 def _constant(name: str, value: Any) -> Any:
-    """Return a constant as an ndarray; raise a ``ConcretizationError`` if ``value`` is traced."""
     try:
         return np.asarray(value)
     except ConcretizationError:
@@ -82,7 +76,7 @@ def copyto(dst: Any, src: ArrayLike, casting: Any = "same_kind", where: ArrayLik
         >>> grad(f)(np.array([3.0, 4.0, 5.0]))
         array([ 6.,  0., 10.])
     """
-    plain = values_for_numpy("copyto", dst, src, where)
+    plain = _values_for_numpy("copyto", dst, src, where)
     if plain is not None:
         np.copyto(dst, plain[0], casting, plain[1])
         return
@@ -98,10 +92,10 @@ def copyto(dst: Any, src: ArrayLike, casting: Any = "same_kind", where: ArrayLik
     shape = backend.shape_of(mask)
     if np.broadcast_shapes(shape, dst.shape) != dst.shape:
         raise ValueError(f"could not broadcast where mask from shape {shape} into shape {dst.shape}")
-    write_where(dst, mask, without_excess_axes(src, dst.shape))
+    _write_where(dst, mask, without_excess_axes(src, dst.shape))
 
 
-def write_where(x: Tracer, mask: Array, y: Any) -> None:
+def _write_where(x: Tracer, mask: Array, y: Any) -> None:
     """Write ``x[mask] = y[mask]``; mask and ``y`` broadcast to the shape of ``x``, and the mask may be traced."""
     if backend.dtype_of(mask).kind != "b":
         mask = not_equal(mask, 0)
@@ -111,7 +105,7 @@ def write_where(x: Tracer, mask: Array, y: Any) -> None:
         set_all_items(x, chosen if backend.shape_of(chosen) == x.shape else broadcast_to(chosen, to=x.shape))
 
 
-def repeat_to_length(values: Any, n: int) -> Any:
+def _repeat_to_length(values: Any, n: int) -> Any:
     """Return a vector of ``n`` elements of ``values``, repeated from the start if there are fewer."""
     row = ravel(values)
     have = row.shape[0]
@@ -127,7 +121,7 @@ def write_positions(x: Tracer, places: Any, values: Any) -> None:
     if not n or not prod(backend.shape_of(values)):
         return
     if backend.shape_of(values):
-        values = repeat_to_length(values, n)
+        values = _repeat_to_length(values, n)
     if not x.shape:
         set_item(x, (), getitem(values, -1) if backend.shape_of(values) else values)
         return
@@ -159,7 +153,7 @@ def put(a: Any, ind: ArrayLike, v: ArrayLike, mode: Mode = "raise") -> None:
         >>> grad(f)(np.array([3.0, 4.0]))
         array([4., 3.])
     """
-    plain = values_for_numpy("put", a, ind, v)
+    plain = _values_for_numpy("put", a, ind, v)
     if plain is not None:
         indices, values = plain
         np.put(a, indices, values, mode)
@@ -218,7 +212,7 @@ def place(arr: Any, mask: ArrayLike, vals: ArrayLike) -> None:
                [1., 0.],
                [0., 1.]])
     """
-    plain = values_for_numpy("place", arr, mask, vals)
+    plain = _values_for_numpy("place", arr, mask, vals)
     if plain is not None:
         np.place(arr, *plain)
         return
@@ -229,7 +223,7 @@ def place(arr: Any, mask: ArrayLike, vals: ArrayLike) -> None:
         return
     order = cumsum(ravel(mask).astype(int)) - 1
     chosen = getitem(row, remainder(order, row.shape[0]))
-    write_where(arr, mask, reshape(chosen, arr.shape))
+    _write_where(arr, mask, reshape(chosen, arr.shape))
 
 
 def _as_mask(name: str, mask: ArrayLike, shape: Shape) -> Array:
@@ -261,7 +255,7 @@ def putmask(a: Any, /, mask: ArrayLike, values: ArrayLike) -> None:
         >>> grad(f)(np.array([3.0, -4.0]))
         array([ 6., -1.])
     """
-    plain = values_for_numpy("putmask", a, mask, values)
+    plain = _values_for_numpy("putmask", a, mask, values)
     if plain is not None:
         np.putmask(a, *plain)
         return
@@ -270,8 +264,8 @@ def putmask(a: Any, /, mask: ArrayLike, values: ArrayLike) -> None:
     if not prod(shape):
         return
     if shape and shape != a.shape:
-        values = reshape(repeat_to_length(values, prod(a.shape)), a.shape)
-    write_where(a, mask, values)
+        values = reshape(_repeat_to_length(values, prod(a.shape)), a.shape)
+    _write_where(a, mask, values)
 
 
 def put_along_axis(arr: Any, indices: ArrayLike, values: ArrayLike, axis: Axis) -> None:
@@ -296,7 +290,7 @@ def put_along_axis(arr: Any, indices: ArrayLike, values: ArrayLike, axis: Axis) 
         array([[ 6.,  0.],
                [ 0., 12.]])
     """
-    plain = values_for_numpy("put_along_axis", arr, indices, values)
+    plain = _values_for_numpy("put_along_axis", arr, indices, values)
     if plain is not None:
         np.put_along_axis(arr, np.asarray(plain[0]), plain[1], axis)
         return
@@ -340,7 +334,7 @@ def fill_diagonal(a: Any, val: ArrayLike, wrap: bool = False) -> None:
         array([[ 0.,  8.],
                [10.,  0.]])
     """
-    plain = values_for_numpy("fill_diagonal", a, val)
+    plain = _values_for_numpy("fill_diagonal", a, val)
     if plain is not None:
         (value,) = plain
         np.fill_diagonal(a, value, wrap)

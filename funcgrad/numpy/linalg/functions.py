@@ -196,7 +196,6 @@ def trace(x: ArrayLike, /, *, offset: int = 0, dtype: Any = None) -> Array:
 
 
 def _square(name: str, a: ArrayLike) -> Array:
-    """Return ``a`` as an array of square matrices."""
     a = as_value(a)
     shape = backend.shape_of(a)
     if len(shape) < 2 or shape[-1] != shape[-2]:

@@ -26,7 +26,6 @@ _mapping: Any = np.polynomial.polyutils.mapparms
 
 
 def _numpy_class(cls: type) -> Any:
-    """Return the NumPy class that a class of series derives from."""
     return next(base for base in cls.__mro__ if base.__module__.startswith("numpy."))
 
 
@@ -75,11 +74,7 @@ class TracedSeries:
         return self._val(offset + scale * as_value(arg), self.coef)  # type: ignore[attr-defined]
 
     def _composed(self, inner: Any) -> Any:
-        """Compose with a constant series; NumPy composes each term, as the result is linear in the coefficients.
-
-        Raises:
-            InputError: ``inner`` has traced coefficients.
-        """
+        """Compose with a constant series; NumPy composes each term, as the result is linear in the coefficients."""
         if not is_plain(inner.coef):
             raise InputError(
                 f"{type(self).__name__}: a series takes one of constant coefficients, got {describe(inner.coef)}. "
