@@ -408,18 +408,13 @@ def as_python(x: Any) -> Any:
         return x
     if type(value) is np.float64:
         found: Any = float(value)
-    else:
-        found = as_python(value) if type(value) is Tracer else _plain_number(value)
-        if found is value:
-            return x
+    elif type(value) is np.complex128:  # complex64 stays, because its record is in single precision
+        found = value.item()
+    elif type(value) is not Tracer or (found := as_python(value)) is value:
+        return x
     made = Tracer()  # ``shallow_copy`` would take a lock, which a number does not need: it is never written to
     made._val, made._trace, made.link, made.aval = found, trace, x.link, None
     return made
-
-
-def _plain_number(value: Any) -> Any:
-    """Return a complex128 as a Python complex; complex64 stays, because its record is in single precision."""
-    return value.item() if type(value) is np.complex128 else value
 
 
 def _item(x: Any, *args: Any) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from math import prod
 from typing import Any
 
@@ -115,8 +114,12 @@ class Flat(Proxy):
             write_positions(self._base, np.array([number]), value)
             return
         key = _as_key(key)
+
+        def write(target: np.ndarray, source: np.ndarray) -> None:
+            target.flat[key] = source
+
         with write_lock:
-            if not isinstance(key, Tracer) and write_in_order(self._base, value, partial(_set_flat, key)):
+            if not isinstance(key, Tracer) and write_in_order(self._base, value, write):
                 return
         if not is_plain(key):
             key = as_value(key)
@@ -142,10 +145,6 @@ class Flat(Proxy):
     __le__ = _operator(comparison.less_equal)
     __gt__ = _operator(comparison.greater)
     __ge__ = _operator(comparison.greater_equal)
-
-
-def _set_flat(key: Any, target: np.ndarray, source: np.ndarray) -> None:
-    target.flat[key] = source
 
 
 def _as_key(key: Any) -> Any:

@@ -5,7 +5,7 @@ except for functions that return their argument: ``real_if_close``, ``asarray_ch
 ``from_dlpack``, ``fromiter``.
 """
 
-from __future__ import annotations
+from __future__ import annotations  # noqa: I001  (names in rows)
 
 import itertools
 from collections.abc import Callable, Iterable
@@ -13,23 +13,9 @@ from typing import Any
 
 import numpy as np
 from numpy import (
-    base_repr,
-    binary_repr,
-    frombuffer,
-    get_printoptions,
-    getbufsize,
-    geterr,
-    geterrcall,
-    isdtype,
-    iterable,
-    mintypecode,
-    printoptions,
-    set_printoptions,
-    setbufsize,
-    seterr,
-    seterrcall,
-    typename,
-)
+    base_repr, binary_repr, frombuffer, get_printoptions, getbufsize, geterr, geterrcall, isdtype, iterable,
+    mintypecode, printoptions, set_printoptions, setbufsize, seterr, seterrcall, typename,
+)  # fmt: skip
 
 from funcgrad.backend import dtype_of, shape_of
 from funcgrad.core import READ_ONLY, Tracer
@@ -37,15 +23,8 @@ from funcgrad.kinds.linear import real
 from funcgrad.numpy.axes import ALL_AXES, normalize_axis
 from funcgrad.numpy.concretization import concrete
 from funcgrad.numpy.creation import (
-    array,
-    as_buffer,
-    as_value,
-    asanyarray,
-    asarray,
-    ascontiguousarray,
-    asfortranarray,
-    copy,
-)
+    array, as_buffer, as_value, asanyarray, asarray, ascontiguousarray, asfortranarray, copy,
+)  # fmt: skip
 from funcgrad.numpy.elementwise import array_equal, imag
 from funcgrad.numpy.peeking import any_true, concrete_or_none, is_plain, shared_truth
 from funcgrad.numpy.shaping import broadcast_arrays, ravel

@@ -532,7 +532,14 @@ def _refuse(text: str, problem: str) -> NoReturn:
 def contract(terms: tuple[str, ...], out: str, operands: list[Array], optimize: Any = False) -> Array:
     """Return the sum of products; ``terms`` and ``out`` give the letters of all axes."""
     shapes = tuple([backend.shape_of(x) for x in operands])
-    return _follow_recipe(_recipe(terms, out, shapes, _hashable(optimize)), operands)
+    recipe, pool = _recipe(terms, out, shapes, _hashable(optimize)), list(operands)
+    for position, actions in enumerate(recipe.first):
+        for operation, params in actions:
+            pool[position] = operation(pool[position], **params)
+    for i, j, subscripts in recipe.products:
+        y, x = pool.pop(j), pool.pop(i)
+        pool.append(prim.einsum(x, y, subscripts=subscripts))
+    return pool[0] if recipe.last is None else permute(pool[0], axes=recipe.last)
 
 
 #: Operation on one array, with its parameters.
@@ -552,17 +559,6 @@ class Recipe(NamedTuple):
     first: tuple[tuple[Action, ...], ...]
     products: tuple[tuple[int, int, str], ...]
     last: tuple[int, ...] | None
-
-
-def _follow_recipe(recipe: Recipe, operands: list[Array]) -> Array:
-    pool = list(operands)
-    for position, actions in enumerate(recipe.first):
-        for operation, params in actions:
-            pool[position] = operation(pool[position], **params)
-    for i, j, subscripts in recipe.products:
-        y, x = pool.pop(j), pool.pop(i)
-        pool.append(prim.einsum(x, y, subscripts=subscripts))
-    return pool[0] if recipe.last is None else permute(pool[0], axes=recipe.last)
 
 
 @lru_cache(maxsize=1024)

@@ -59,10 +59,9 @@ def reduce_axes(operation: Callable[..., Any], a: Array, axis: Axes, keepdims: b
     axes = normalize_axes(axis, len(shape), of_numbers=True)
     if not keepdims:
         return operation(a, axis=axes, **params)
-    kept_already = shape and operation in _WITH_KEEPDIMS
-    ans = operation(a, axis=axes, **params, keepdims=True) if kept_already else operation(a, axis=axes, **params)
-    if kept_already:
-        return ans
+    if shape and operation in _WITH_KEEPDIMS:
+        return operation(a, axis=axes, **params, keepdims=True)
+    ans = operation(a, axis=axes, **params)
     if is_buffer(a) and not backend.shape_of(ans):  # not a number: an array that the program can write to
         value = ans._val if is_buffer(ans) else ans
         ans = make_buffer(np.asarray(value) if isinstance(value, np.generic) else value)

@@ -236,8 +236,9 @@ tree.register_pytree_node(TableArray, lambda x: ((x._val,), None), lambda _, lea
 
 def _register_xarray(xr: Any) -> None:
     def parts(array: Any) -> tuple[Any, Any]:
-        shell = array.copy(deep=False, data=np.broadcast_to(0.0, _shape(array.variable)))
-        return (unwrap_from_table(array.variable._data),), Labels(shell)
+        data, dims = array.variable._data, array.variable.dims
+        shape = tuple(getattr(data, "shape", None) or [1] * len(dims)) if dims else ()
+        return (unwrap_from_table(data),), Labels(array.copy(deep=False, data=np.broadcast_to(0.0, shape)))
 
     def whole(labels: Labels, leaves: Any) -> Any:
         (leaf,) = leaves
@@ -279,10 +280,6 @@ def accept_traced(table: Any) -> Any:
     made = table.copy(deep=False)
     made.variable._data = TableArray(data)
     return made
-
-
-def _shape(variable: Any) -> tuple[int, ...]:
-    return tuple(getattr(variable._data, "shape", None) or [1] * len(variable.dims)) if variable.dims else ()
 
 
 def _is_numeric(x: Any) -> bool:

@@ -21,7 +21,6 @@ import numpy as np
 
 from funcgrad.core import Tracer
 from funcgrad.generated import make_function
-from funcgrad.numpy import ufunc_methods
 from funcgrad.numpy.faces import docstring, stub
 from funcgrad.numpy.ufunc_methods import DEFAULTS, Ufunc, apply_gufunc, apply_ufunc, check_options
 from funcgrad.primitives.arithmetic import as_numpy_number
@@ -90,21 +89,16 @@ class Table:
         self, numpy_ufunc: np.ufunc, operation: Callable[..., Any], text: str, example: str, shows: str, name: str = ""
     ) -> Unary[Array]:
         """Return a ufunc of one argument, by default with the name of NumPy's."""
-        made: Unary[Array] = self._made(
-            f"{name or numpy_ufunc.__name__}(x)", numpy_ufunc, operation, text, example, shows
-        )
-        return made
+        return self._made("x", numpy_ufunc, operation, name, text, example, shows)  # type: ignore[no-any-return]
 
     def binary(
         self, numpy_ufunc: np.ufunc, operation: Callable[..., Any], text: str, example: str, shows: str, name: str = ""
     ) -> Binary[Array]:
         """Return a ufunc of two arguments, by default with the name of NumPy's."""
-        made: Binary[Array] = self._made(
-            f"{name or numpy_ufunc.__name__}(x1, x2)", numpy_ufunc, operation, text, example, shows
-        )
-        return made
+        return self._made("x1, x2", numpy_ufunc, operation, name, text, example, shows)  # type: ignore[no-any-return]
 
-    def _made(self, call: str, numpy_ufunc: np.ufunc, operation: Callable[..., Any], *row: str) -> Any:
+    def _made(self, args: str, numpy_ufunc: np.ufunc, operation: Callable[..., Any], name: str, *row: str) -> Any:
+        call = f"{name or numpy_ufunc.__name__}({args})"
         return ufunc(numpy_ufunc, operation)(stub(self._module, call, docstring(*row)))
 
 
@@ -205,7 +199,7 @@ def _with_ufunc_attributes(
     for name in _ATTRIBUTES:
         setattr(call, name, getattr(numpy_ufunc, name))
     for name in _METHODS:
-        setattr(call, name, MethodType(getattr(ufunc_methods, name), call))
+        setattr(call, name, MethodType(getattr(Ufunc, name), call))
     return call
 
 

@@ -45,7 +45,7 @@ from funcgrad.typing import Array, ArrayLike
 
 
 class Ufunc(Protocol):
-    """Attributes and methods that all ufuncs have.
+    """Attributes and methods that all ufuncs have; ``ufunc`` binds the methods to the functions that it makes.
 
     Attributes:
         ufunc: NumPy's ufunc.
@@ -80,21 +80,195 @@ class Ufunc(Protocol):
         initial: Any = ...,
         where: Any = True,
     ) -> Array:
-        """See ``reduce``."""
+        """Reduce the elements along ``axis`` by applying the ufunc from the first element to the last.
+
+        Args:
+            array: an array.
+            axis: one axis; several, or None for all, if the order does not matter.
+            dtype: the dtype to compute in; by default NumPy's choice.
+            out: an array for the result.
+            keepdims: keep the reduced axes, with length 1.
+            initial: the value to start from; None to start from the first element.
+            where: a mask that broadcasts to the shape of ``array`` and selects the elements to use.
+
+        Raises:
+            ValueError: a ufunc that does not take two arguments; no elements to reduce and no identity.
+
+        Example:
+            >>> fnp.subtract.reduce([10.0, 2.0, 3.0])
+            np.float64(5.0)
+        """
+        if type(out) is tuple:
+            (out,) = out
+        options = {"keepdims": keepdims, "where": where, **({} if initial is ... else {"initial": initial})}
+        if are_constant(array, out, options):
+            return _call_numpy_method(self.ufunc.reduce, array, axis, dtype, out, **options)
+        if out is not None:
+            dtype = _dtype_for(self, array, dtype, out)
+            return write_out(f"{self.__name__}.reduce", out, self.reduce(array, axis, dtype, None, **options))
+        a, numpy_ufunc = as_value(array), self.ufunc
+        start = None if initial is ... else initial
+        if axis in (0, -1) and not backend.shape_of(a):  # NumPy accepts these axes for a number
+            axis = ()
+        if numpy_ufunc in _REDUCTIONS and initial is not None:
+            return _REDUCTIONS[numpy_ufunc](a, axis, dtype, None, keepdims, start, where)
+        if numpy_ufunc in _EXTREMA:
+            return _EXTREMA[numpy_ufunc](as_dtype(a, dtype), axis, None, keepdims, start, where)
+        if numpy_ufunc in _LOGIC and initial is ... and dtype is None:
+            return _LOGIC[numpy_ufunc](a, axis, None, keepdims, where=where)
+        shown = {**options, "where": _shape_dtype_proxy(where, True)}
+        if start is not None:
+            shown["initial"] = 1
+        like = numpy_ufunc.reduce(_shape_dtype_proxy(a), axis, dtype, None, **shown)
+        if numpy_ufunc is np.hypot and initial is ... and where is True and like.size == product(backend.shape_of(a)):
+            return fabs(reshape(as_dtype(a, like.dtype), to=like.shape))  # NumPy starts from 0
+        return _fold(self, a, axis, like, start, where)
 
     def accumulate(self, array: ArrayLike, axis: Any = 0, dtype: Any = None, out: Any = None) -> Array:
-        """See ``accumulate``."""
+        """Return the running result of ``reduce`` along ``axis``.
+
+        Args:
+            array: an array.
+            axis: the axis.
+            dtype: the dtype to compute in; by default NumPy's choice.
+            out: an array for the result.
+
+        Raises:
+            ValueError: a ufunc that does not take two arguments; several axes.
+
+        Example:
+            >>> fnp.maximum.accumulate([1.0, 3.0, 2.0])
+            array([1., 3., 3.])
+        """
+        if type(out) is tuple:
+            (out,) = out
+        if are_constant(array, out):
+            return _call_numpy_method(self.ufunc.accumulate, array, axis, dtype, out)
+        if out is not None:
+            dtype = _dtype_for(self, array, dtype, out)
+            return write_out(f"{self.__name__}.accumulate", out, self.accumulate(array, axis, dtype))
+        a = as_value(array)
+        like = self.ufunc.accumulate(_shape_dtype_proxy(a), axis, dtype)
+        (along,) = axis if isinstance(axis, tuple) else (0 if axis is None else axis,)
+        along = normalize_axis(along, like.ndim)
+        a = as_dtype(a, like.dtype)
+        if self.ufunc in _SCANS:
+            return _SCANS[self.ufunc](a, along)
+        if not like.size:
+            return a
+        before = (slice(None),) * along
+        parts = [getitem(a, (*before, 0))]
+        for i in range(1, like.shape[along]):
+            parts.append(self.compute(parts[-1], getitem(a, (*before, i))))
+        return stack(*parts, axis=along)
 
     def reduceat(
         self, array: ArrayLike, indices: ArrayLike, axis: Any = 0, dtype: Any = None, out: Any = None
     ) -> Array:
-        """See ``reduceat``."""
+        """Reduce slices along ``axis``; each slice starts at one of ``indices`` and ends before the next one.
+
+        If the next index is not larger, the slice is one element. The last slice goes to the end.
+
+        Args:
+            array: an array.
+            indices: integers.
+            axis: the axis.
+            dtype: the dtype to compute in; by default NumPy's choice.
+            out: an array for the result.
+
+        Raises:
+            IndexError: an index out of range.
+
+        Example:
+            >>> fnp.add.reduceat([1.0, 2.0, 3.0, 4.0], [0, 2])
+            array([3., 7.])
+        """
+        if type(out) is tuple:
+            (out,) = out
+        if are_constant(array, indices, out):
+            return _call_numpy_method(self.ufunc.reduceat, array, indices, axis, dtype, out)
+        if out is not None:
+            dtype = _dtype_for(self, array, dtype, out)
+            return write_out(f"{self.__name__}.reduceat", out, self.reduceat(array, indices, axis, dtype))
+        a = as_value(array)
+        starts = np.asarray(shallow_copy(indices))
+        like = self.ufunc.reduceat(_shape_dtype_proxy(a), starts, axis, dtype)
+        if not like.size:
+            return like
+        (along,) = axis if isinstance(axis, tuple) else (0 if axis is None else axis,)
+        along = normalize_axis(along, like.ndim)
+        a = as_dtype(a, like.dtype)
+        before, parts = (slice(None),) * along, []
+        for start, stop in zip(starts.tolist(), [*starts[1:].tolist(), backend.shape_of(a)[along]], strict=True):
+            one = stop <= start + 1
+            piece = getitem(a, (*before, start if one else slice(start, stop)))
+            parts.append(piece if one else self.reduce(piece, along))
+        return as_dtype(stack(*parts, axis=along), like.dtype)
 
     def outer(self, A: ArrayLike, B: ArrayLike, /, **options: Any) -> Array:
-        """See ``outer``."""
+        """Apply the ufunc to each pair of elements of ``A`` and ``B``; axes of ``A`` come before axes of ``B``.
+
+        ``options`` are the options of the ufunc.
+
+        Example:
+            >>> fnp.subtract.outer([1.0, 2.0], [3.0, 4.0])
+            array([[-2., -3.],
+                   [-1., -2.]])
+        """
+        if is_plain(A, B, *options.values()):
+            check_arrays("outer", (A, B))
+            return self.ufunc.outer(A, B, **options)
+        if self.ufunc.nin != 2:
+            raise ValueError("outer product only supported for binary functions")
+        a, b = as_value(A), as_value(B)
+        ones = (1,) * len(backend.shape_of(b))
+        if ones:
+            a = reshape(a, to=(*backend.shape_of(a), *ones))
+        out = options.pop("out", None)
+        return apply_ufunc(self.ufunc, self.compute, (a, b), out, options, f"{self.__name__}.outer")
 
     def at(self, a: Array, indices: Any, b: Any = ..., /) -> None:
-        """See ``at``."""
+        """Compute ``a[indices] = ufunc(a[indices], b)`` in place, once for each time that an element is indexed.
+
+        ``a`` is an array that the program made.
+
+        Args:
+            a: the array to change.
+            indices: an index as in ``a[indices]``.
+            b: the second argument of a binary ufunc; it broadcasts to ``a[indices]``.
+
+        Raises:
+            ReadOnlyError: ``a`` is an argument of a transformed function.
+            InputError: ``a`` cannot hold a traced value, or the dtype of the results.
+
+        Example:
+            >>> a = np.array([1.0, 2.0])
+            >>> fnp.multiply.at(a, [0, 0, 1], 3.0)
+            >>> a
+            array([9., 6.])
+        """
+        name, others = f"{self.__name__}.at", () if b is ... else (b,)
+        if issubclass(type(a), np.ndarray) and is_plain(indices, *others):
+            check_arrays(name, (a, *others))
+            self.ufunc.at(a, indices, *others)
+            return
+        if not isinstance(a, Tracer):
+            if isinstance(a, np.ndarray):
+                refuse_array(name, a)
+            raise InputError(
+                f"{name}: the first argument must be an array that can be written to, got {describe(a)}{user_line()}. "
+                "Make it with funcgrad.numpy.zeros, empty or copy."
+            )
+        if getattr(a, "alias", None) is READ_ONLY:
+            raise_read_only(a)
+        with write_lock:  # other threads may write to other elements
+            if are_constant(a, indices, *others):
+                call_on_buffers(self.ufunc.at, (a, indices, *others), {})
+                return
+            if len(others) != self.ufunc.nin - 1 or self.ufunc.nout > 1:
+                n = self.ufunc.nin
+                raise ValueError(f"{name}: the ufunc takes {n} arguments and is of one result. Pass as many.")
+            set_all_items(a, _updated_at(self, name, shallow_copy(a), indices, *[as_value(o) for o in others]))
 
 
 _REDUCTIONS: dict[np.ufunc, Callable[..., Any]] = {np.add: reductions.sum, np.multiply: reductions.prod}
@@ -102,62 +276,6 @@ _EXTREMA: dict[np.ufunc, Callable[..., Any]] = {np.maximum: reductions.max, np.m
 _LOGIC: dict[np.ufunc, Callable[..., Any]] = {np.logical_and: reductions.all, np.logical_or: reductions.any}
 _TRUTHS = frozenset((*_LOGIC, np.logical_xor))
 _SCANS: dict[np.ufunc, Callable[..., Any]] = {np.add: cumulative.cumsum, np.multiply: cumulative.cumprod}
-
-
-def reduce(
-    self: Ufunc,
-    array: ArrayLike,
-    axis: Any = 0,
-    dtype: Any = None,
-    out: Any = None,
-    keepdims: bool = False,
-    initial: Any = ...,
-    where: Any = True,
-) -> Array:
-    """Reduce the elements along ``axis`` by applying the ufunc from the first element to the last.
-
-    Args:
-        self: the ufunc.
-        array: an array.
-        axis: one axis; several, or None for all, if the order does not matter.
-        dtype: the dtype to compute in; by default NumPy's choice.
-        out: an array for the result.
-        keepdims: keep the reduced axes, with length 1.
-        initial: the value to start from; None to start from the first element.
-        where: a mask that broadcasts to the shape of ``array`` and selects the elements to use.
-
-    Raises:
-        ValueError: a ufunc that does not take two arguments; no elements to reduce and no identity.
-
-    Example:
-        >>> fnp.subtract.reduce([10.0, 2.0, 3.0])
-        np.float64(5.0)
-    """
-    if type(out) is tuple:
-        (out,) = out
-    options = {"keepdims": keepdims, "where": where, **({} if initial is ... else {"initial": initial})}
-    if are_constant(array, out, options):
-        return _call_numpy_method(self.ufunc.reduce, array, axis, dtype, out, **options)
-    if out is not None:
-        dtype = _dtype_for(self, array, dtype, out)
-        return write_out(f"{self.__name__}.reduce", out, reduce(self, array, axis, dtype, None, **options))
-    a, numpy_ufunc = as_value(array), self.ufunc
-    start = None if initial is ... else initial
-    if axis in (0, -1) and not backend.shape_of(a):  # NumPy accepts these axes for a number
-        axis = ()
-    if numpy_ufunc in _REDUCTIONS and initial is not None:
-        return _REDUCTIONS[numpy_ufunc](a, axis, dtype, None, keepdims, start, where)
-    if numpy_ufunc in _EXTREMA:
-        return _EXTREMA[numpy_ufunc](as_dtype(a, dtype), axis, None, keepdims, start, where)
-    if numpy_ufunc in _LOGIC and initial is ... and dtype is None:
-        return _LOGIC[numpy_ufunc](a, axis, None, keepdims, where=where)
-    shown = {**options, "where": _shape_dtype_proxy(where, True)}
-    if start is not None:
-        shown["initial"] = 1
-    like = numpy_ufunc.reduce(_shape_dtype_proxy(a), axis, dtype, None, **shown)
-    if numpy_ufunc is np.hypot and initial is ... and where is True and like.size == product(backend.shape_of(a)):
-        return fabs(reshape(as_dtype(a, like.dtype), to=like.shape))  # NumPy starts from 0
-    return _fold(self, a, axis, like, start, where)
 
 
 def _call_numpy_method(method: Callable[..., Any], *args: Any, **options: Any) -> Any:
@@ -173,8 +291,8 @@ def _shape_dtype_proxy(a: Any, value: Any = 1) -> Any:
     return np.broadcast_to(np.asarray(value, backend.dtype_of(a)), backend.shape_of(a))
 
 
-def _dtype_for(self: Ufunc, array: Any, dtype: Any, out: Any) -> Any:
-    return accumulation_dtype(as_value(array), out) if dtype is None and self.ufunc not in _TRUTHS else dtype
+def _dtype_for(ufunc: Ufunc, array: Any, dtype: Any, out: Any) -> Any:
+    return accumulation_dtype(as_value(array), out) if dtype is None and ufunc.ufunc not in _TRUTHS else dtype
 
 
 def _fold(self: Ufunc, a: Array, axis: Any, like: Any, start: Any, where: Any) -> Array:
@@ -200,158 +318,6 @@ def _fold(self: Ufunc, a: Array, axis: Any, like: Any, start: Any, where: Any) -
     if backend.shape_of(ans) != tuple(rest):
         ans = broadcast_to(ans, to=tuple(rest))
     return as_scalar(reshape(ans, to=like.shape) if like.shape != tuple(rest) else ans)
-
-
-def accumulate(self: Ufunc, array: ArrayLike, axis: Any = 0, dtype: Any = None, out: Any = None) -> Array:
-    """Return the running result of ``reduce`` along ``axis``.
-
-    Args:
-        self: the ufunc.
-        array: an array.
-        axis: the axis.
-        dtype: the dtype to compute in; by default NumPy's choice.
-        out: an array for the result.
-
-    Raises:
-        ValueError: a ufunc that does not take two arguments; several axes.
-
-    Example:
-        >>> fnp.maximum.accumulate([1.0, 3.0, 2.0])
-        array([1., 3., 3.])
-    """
-    if type(out) is tuple:
-        (out,) = out
-    if are_constant(array, out):
-        return _call_numpy_method(self.ufunc.accumulate, array, axis, dtype, out)
-    if out is not None:
-        dtype = _dtype_for(self, array, dtype, out)
-        return write_out(f"{self.__name__}.accumulate", out, accumulate(self, array, axis, dtype))
-    a = as_value(array)
-    like = self.ufunc.accumulate(_shape_dtype_proxy(a), axis, dtype)
-    (along,) = axis if isinstance(axis, tuple) else (0 if axis is None else axis,)
-    along = normalize_axis(along, like.ndim)
-    a = as_dtype(a, like.dtype)
-    if self.ufunc in _SCANS:
-        return _SCANS[self.ufunc](a, along)
-    if not like.size:
-        return a
-    before = (slice(None),) * along
-    parts = [getitem(a, (*before, 0))]
-    for i in range(1, like.shape[along]):
-        parts.append(self.compute(parts[-1], getitem(a, (*before, i))))
-    return stack(*parts, axis=along)
-
-
-def reduceat(
-    self: Ufunc, array: ArrayLike, indices: ArrayLike, axis: Any = 0, dtype: Any = None, out: Any = None
-) -> Array:
-    """Reduce slices along ``axis``; each slice starts at one of ``indices`` and ends before the next one.
-
-    If the next index is not larger, the slice is one element. The last slice goes to the end.
-
-    Args:
-        self: the ufunc.
-        array: an array.
-        indices: integers.
-        axis: the axis.
-        dtype: the dtype to compute in; by default NumPy's choice.
-        out: an array for the result.
-
-    Raises:
-        IndexError: an index out of range.
-
-    Example:
-        >>> fnp.add.reduceat([1.0, 2.0, 3.0, 4.0], [0, 2])
-        array([3., 7.])
-    """
-    if type(out) is tuple:
-        (out,) = out
-    if are_constant(array, indices, out):
-        return _call_numpy_method(self.ufunc.reduceat, array, indices, axis, dtype, out)
-    if out is not None:
-        dtype = _dtype_for(self, array, dtype, out)
-        return write_out(f"{self.__name__}.reduceat", out, reduceat(self, array, indices, axis, dtype))
-    a = as_value(array)
-    starts = np.asarray(shallow_copy(indices))
-    like = self.ufunc.reduceat(_shape_dtype_proxy(a), starts, axis, dtype)
-    if not like.size:
-        return like
-    (along,) = axis if isinstance(axis, tuple) else (0 if axis is None else axis,)
-    along = normalize_axis(along, like.ndim)
-    a = as_dtype(a, like.dtype)
-    before, parts = (slice(None),) * along, []
-    for start, stop in zip(starts.tolist(), [*starts[1:].tolist(), backend.shape_of(a)[along]], strict=True):
-        one = stop <= start + 1
-        piece = getitem(a, (*before, start if one else slice(start, stop)))
-        parts.append(piece if one else reduce(self, piece, along))
-    return as_dtype(stack(*parts, axis=along), like.dtype)
-
-
-def outer(self: Ufunc, A: ArrayLike, B: ArrayLike, /, **options: Any) -> Array:
-    """Apply the ufunc to each pair of elements of ``A`` and ``B``; axes of ``A`` come before axes of ``B``.
-
-    ``options`` are the options of the ufunc.
-
-    Example:
-        >>> fnp.subtract.outer([1.0, 2.0], [3.0, 4.0])
-        array([[-2., -3.],
-               [-1., -2.]])
-    """
-    if is_plain(A, B, *options.values()):
-        check_arrays("outer", (A, B))
-        return self.ufunc.outer(A, B, **options)
-    if self.ufunc.nin != 2:
-        raise ValueError("outer product only supported for binary functions")
-    a, b = as_value(A), as_value(B)
-    ones = (1,) * len(backend.shape_of(b))
-    if ones:
-        a = reshape(a, to=(*backend.shape_of(a), *ones))
-    out = options.pop("out", None)
-    return apply_ufunc(self.ufunc, self.compute, (a, b), out, options, f"{self.__name__}.outer")
-
-
-def at(self: Ufunc, a: Array, indices: Any, b: Any = ..., /) -> None:
-    """Compute ``a[indices] = ufunc(a[indices], b)`` in place, once for each time that an element is indexed.
-
-    ``a`` is an array that the program made.
-
-    Args:
-        self: the ufunc.
-        a: the array to change.
-        indices: an index as in ``a[indices]``.
-        b: the second argument of a binary ufunc; it broadcasts to ``a[indices]``.
-
-    Raises:
-        ReadOnlyError: ``a`` is an argument of a transformed function.
-        InputError: ``a`` cannot hold a traced value, or the dtype of the results.
-
-    Example:
-        >>> a = np.array([1.0, 2.0])
-        >>> fnp.multiply.at(a, [0, 0, 1], 3.0)
-        >>> a
-        array([9., 6.])
-    """
-    name, others = f"{self.__name__}.at", () if b is ... else (b,)
-    if issubclass(type(a), np.ndarray) and is_plain(indices, *others):
-        check_arrays(name, (a, *others))
-        self.ufunc.at(a, indices, *others)
-        return
-    if not isinstance(a, Tracer):
-        if isinstance(a, np.ndarray):
-            refuse_array(name, a)
-        raise InputError(
-            f"{name}: the first argument must be an array that can be written to, got {describe(a)}{user_line()}. Make "
-            "it with funcgrad.numpy.zeros, empty or copy."
-        )
-    if getattr(a, "alias", None) is READ_ONLY:
-        raise_read_only(a)
-    with write_lock:  # other threads may write to other elements
-        if are_constant(a, indices, *others):
-            call_on_buffers(self.ufunc.at, (a, indices, *others), {})
-            return
-        if len(others) != self.ufunc.nin - 1 or self.ufunc.nout > 1:
-            raise ValueError(f"{name}: the ufunc takes {self.ufunc.nin} arguments and is of one result. Pass as many.")
-        set_all_items(a, _updated_at(self, name, shallow_copy(a), indices, *[as_value(o) for o in others]))
 
 
 def _updated_at(self: Ufunc, name: str, a: Array, indices: Any, *others: Array) -> Array:
