@@ -50,8 +50,7 @@ _MIXED_NAMESPACES_TEXT = "Multiple namespaces for array inputs"
 _PRODUCTS = ("__matmul__", "__mul__", "dot")
 #: Formulas that make random numbers, by the name of the method, a function of their parameters.
 _FORMULAS = {
-    "normal": "mu + sigma * rng.normal(size=...)",
-    "standard_normal": "mu + sigma * rng.normal(size=...)",
+    **dict.fromkeys(("normal", "standard_normal"), "mu + sigma * rng.normal(size=...)"),
     "lognormal": "exp(mu + sigma * rng.normal(size=...))",
     "multivariate_normal": "mean + cholesky(cov) @ rng.normal(size=...)",
     "uniform": "low + (high - low) * rng.uniform(size=...)",
@@ -61,9 +60,7 @@ _FORMULAS = {
     "gumbel": "loc + scale * rng.gumbel(size=...)",
     "rayleigh": "scale * rng.rayleigh(size=...)",
     "choice": "x[rng.choice(len(x), ...)]",
-    "permutation": "x[rng.permutation(len(x))]",
-    "permuted": "x[rng.permutation(len(x))]",
-    "shuffle": "x[rng.permutation(len(x))]",
+    **dict.fromkeys(("permutation", "permuted", "shuffle"), "x[rng.permutation(len(x))]"),
 }
 #: Hints for arrays of the classes in these modules of NumPy.
 _CLASS_HINTS = {

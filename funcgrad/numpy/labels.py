@@ -32,7 +32,7 @@ def install() -> None:
 
 def _elementwise(ufunc: np.ufunc) -> Callable[..., Any]:
     def computed(*args: Any) -> Any:
-        table = next((x for x in args if _is_table(x)), None)
+        table = next((x for x in args if hasattr(x, "dims") or hasattr(x, "iloc")), None)
         return NotImplemented if table is None else _apply_with_table(table, ufunc, args)
 
     return computed
@@ -61,10 +61,6 @@ def _apply_by_column(table: Any, ufunc: np.ufunc, given: list[Any]) -> Any:
     columns = [ufunc(*[x.iloc[:, i] if hasattr(x, "iloc") else x for x in given]) for i in range(len(table.columns))]
     made = _pandas_frames().pd.concat(columns, axis=1)
     return _pandas_frames().accept_traced(made.set_axis(table.columns, axis=1))
-
-
-def _is_table(x: Any) -> bool:
-    return hasattr(x, "dims") or hasattr(x, "iloc")
 
 
 def _fits(shape: tuple[int, ...], table: Any) -> bool:

@@ -237,8 +237,7 @@ TORCH_HINTS = {
     "numpy": "x as it is: NumPy's functions take it",
     "clone": "x.copy()",
     "cpu": "x as it is",
-    "requires_grad_": "grad(f)(x), which differentiates f in what it is given",
-    "requires_grad": "grad(f)(x), which differentiates f in what it is given",
+    **dict.fromkeys(("requires_grad_", "requires_grad"), "grad(f)(x), which differentiates f in what it is given"),
 }
 
 

@@ -42,7 +42,8 @@ def compute_into(operation: Callable[..., Any], out: Any, *args: Any, **kwargs: 
     """
     if type(out) is tuple and len(out) == 1:  # NumPy accepts an array or a tuple of one array
         (out,) = out
-    theirs = getattr(_numpy_namespace(operation), operation.__name__, None)
+    home = operation.__module__.removeprefix("funcgrad.numpy.").partition(".")[0]
+    theirs = getattr(getattr(np, home) if home in ("linalg", "fft") else np, operation.__name__, None)
     if theirs is not None and is_plain(out, *args, *kwargs.values()):
         check_arrays(operation.__name__, [a for a in args if backend.is_masked(type(a))])
         ans = theirs(*args, out=out, **{name: value for name, value in kwargs.items() if value is not None})
@@ -51,12 +52,6 @@ def compute_into(operation: Callable[..., Any], out: Any, *args: Any, **kwargs: 
     if "dtype" in kwargs and kwargs["dtype"] is None:
         kwargs["dtype"] = accumulation_dtype(args[0], out)
     return write_out(operation.__name__, out, operation(*args, **kwargs), kwargs.get("casting", "same_kind"))
-
-
-def _numpy_namespace(operation: Callable[..., Any]) -> Any:
-    """Return NumPy's namespace for the module of ``operation``, a function of ``funcgrad.numpy``."""
-    room = operation.__module__.removeprefix("funcgrad.numpy.").partition(".")[0]
-    return getattr(np, room) if room in ("linalg", "fft") else np
 
 
 def check_arrays(name: str, values: Iterable[Any]) -> None:

@@ -46,16 +46,8 @@ __all__ = ["median", "nanmedian", "nanpercentile", "nanquantile", "percentile", 
 
 _NO_INTERPOLATION = ("lower", "higher", "nearest", "inverted_cdf", "closest_observation")
 _FIXED_WEIGHT = ("midpoint", "averaged_inverted_cdf")
-_METHODS = (
-    "linear",
-    "interpolated_inverted_cdf",
-    "hazen",
-    "weibull",
-    "median_unbiased",
-    "normal_unbiased",
-    *_FIXED_WEIGHT,
-    *_NO_INTERPOLATION,
-)
+_INTERPOLATION = "linear interpolated_inverted_cdf hazen weibull median_unbiased normal_unbiased"
+_METHODS = (*_INTERPOLATION.split(), *_FIXED_WEIGHT, *_NO_INTERPOLATION)
 
 
 def _in_numpy_shape(ans: Array, a: Array, axis: Axes, keepdims: bool, before: Shape = ()) -> Array:

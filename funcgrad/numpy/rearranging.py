@@ -293,11 +293,9 @@ def _is_plain(values: Any) -> bool:
 
 
 def _fixed_widths(widths: Any) -> Any:
-    return (
-        [_fixed_widths(w) for w in widths]
-        if type(widths) in (list, tuple)
-        else _concrete_count("pad", "pad_width", widths)
-    )
+    if type(widths) in (list, tuple):
+        return [_fixed_widths(w) for w in widths]
+    return _concrete_count("pad", "pad_width", widths)
 
 
 def _widths(pad_width: Any, rank: int) -> tuple[tuple[int, int], ...]:

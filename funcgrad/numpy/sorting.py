@@ -164,9 +164,8 @@ def _position(operation: Callable[..., Any], a: ArrayLike, axis: Axis, keepdims:
     ans = operation(flat, axis=along)
     if not keepdims:
         return ans
-    return reshape(
-        ans, to=keepdims_shape(shape, tuple(range(len(shape))) if means_all_axes(axis, len(shape)) else (along,))
-    )
+    axes = tuple(range(len(shape))) if means_all_axes(axis, len(shape)) else (along,)
+    return reshape(ans, to=keepdims_shape(shape, axes))
 
 
 def argmax(a: ArrayLike, axis: Axis = None, out: Any = None, *, keepdims: bool = False) -> Array:

@@ -86,21 +86,18 @@ def cov(
     if a is not None and fweights is not None:
         w = multiply(w, a)
     if w is None:
-        return squeeze(_products(subtract(x, mean(x, 1, keepdims=True)), None, _inverse_of_freedom(count - ddof)))
-    total = reduce_sum(w, axis=(0,))
-    if any_true(lambda total: total == 0, total):
-        raise ZeroDivisionError("Weights sum to zero, can't be normalized")
-    middle = divide(matmul(x, w), total)
-    free = subtract(total, ddof)
-    if ddof and a is not None:
-        free = subtract(total, divide(multiply(reduce_sum(multiply(w, a), axis=(0,)), ddof), total))
-    return squeeze(_products(subtract(x, reshape(middle, to=(*middle.shape, 1))), w, _inverse_of_freedom(free)))
-
-
-def _products(x: Array, w: Array | None, free: Any) -> Array:
-    """Return the products of the deviations ``x``, summed over the observations and multiplied by ``free``."""
-    weighted = x if w is None else multiply(x, w)
-    return multiply(matmul(x, conj(permute(weighted, axes=(1, 0)))), free)
+        x, free = subtract(x, mean(x, 1, keepdims=True)), count - ddof
+    else:
+        total = reduce_sum(w, axis=(0,))
+        if any_true(lambda total: total == 0, total):
+            raise ZeroDivisionError("Weights sum to zero, can't be normalized")
+        middle = divide(matmul(x, w), total)
+        free = subtract(total, ddof)
+        if ddof and a is not None:
+            free = subtract(total, divide(multiply(reduce_sum(multiply(w, a), axis=(0,)), ddof), total))
+        x = subtract(x, reshape(middle, to=(*middle.shape, 1)))
+    inverse, weighted = _inverse_of_freedom(free), x if w is None else multiply(x, w)
+    return squeeze(multiply(matmul(x, conj(permute(weighted, axes=(1, 0)))), inverse))
 
 
 def _inverse_of_freedom(free: Any) -> Any:

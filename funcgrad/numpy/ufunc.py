@@ -119,12 +119,8 @@ def ufunc(numpy_ufunc: np.ufunc, operation: Callable[..., Any] | None = None) ->
 
     def decorate(stub: Callable[..., Any]) -> Any:
         compute = operation or stub
-        call = (
-            _with_options(numpy_ufunc, compute)
-            if numpy_ufunc.nout == 1
-            else _with_several_results(numpy_ufunc, compute)
-        )
-        return _with_ufunc_attributes(call, stub, numpy_ufunc, compute)
+        make = _with_options if numpy_ufunc.nout == 1 else _with_several_results
+        return _with_ufunc_attributes(make(numpy_ufunc, compute), stub, numpy_ufunc, compute)
 
     return decorate
 
