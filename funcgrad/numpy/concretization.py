@@ -181,13 +181,11 @@ def _index(x: Tracer) -> int:
     """Return the integer for Python's indexing and ``range``."""
     _check_open(x)
     if x.dtype.kind not in "iu":
+        remedy = "Convert it with x.astype(int), which is a constant for derivatives."
+        if x.shape:
+            remedy = "Pass one integer; arrays to join come in one list, as in concatenate([a, b])."
         raise ConcretizationError(
-            f"index(x): an index or a length must be an integer, got {describe(x)}{user_line()}. "
-            + (
-                "Pass one integer; arrays to join come in one list, as in concatenate([a, b])."
-                if x.shape
-                else "Convert it with x.astype(int), which is a constant for derivatives."
-            )
+            f"index(x): an index or a length must be an integer, got {describe(x)}{user_line()}. {remedy}"
         )
     x = unbatched_if_equal(x)
     try:

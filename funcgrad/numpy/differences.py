@@ -212,10 +212,8 @@ def _gradient_along(f: Array, h: Array, axis: int, edge_order: int) -> Array:
         first, last = (divide(subtract(b, a), step(i)) for i, (a, b) in ((0, samples(0, 1)), (-1, samples(-2, -1))))
     elif uniform:
         weights = (0.5, -2.0, 1.5)
-        first, last = (
-            divide(_weighted(weights, samples(2, 1, 0)), -h),
-            divide(_weighted(weights, samples(-3, -2, -1)), h),
-        )
+        first = divide(_weighted(weights, samples(2, 1, 0)), -h)
+        last = divide(_weighted(weights, samples(-3, -2, -1)), h)
     else:
         first = -_weighted(_one_sided(step(0), step(1)), samples(2, 1, 0))
         last = _weighted(_one_sided(step(-1), step(-2)), samples(-3, -2, -1))

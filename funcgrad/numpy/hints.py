@@ -506,12 +506,8 @@ def value_of_name(node: ast.expr, frame: FrameType) -> Any:
         owner, sources = value_of_name(node.value, frame), _random_generator_classes()
         if isinstance(owner, (ModuleType, *sources)) or any(owner is source for source in sources):
             return getattr(owner, node.attr, UNKNOWN)
-    elif (
-        isinstance(node, ast.Call)
-        and _random_generator_classes()
-        and value_of_name(node.func, frame) is np.random.default_rng
-    ):
-        return np.random.Generator
+    elif isinstance(node, ast.Call) and _random_generator_classes():
+        return np.random.Generator if value_of_name(node.func, frame) is np.random.default_rng else UNKNOWN
     return UNKNOWN
 
 

@@ -109,46 +109,32 @@ def _abs(x: Tracer) -> Any:
     return x._trace.compute_operator(arithmetic.absolute, x) if x._trace.is_bit_exact else arithmetic.absolute(x)
 
 
-def _operator_pair(name: str, operation: Method, *, commutes: bool = False) -> dict[str, Method]:
-    """Return an operator and its reflection, which Python calls on the right operand."""
-    return {f"__{name}__": operation, f"__r{name}__": operation if commutes else lambda x, y: operation(y, x)}
+def _operators(name: str, symbol: str, operation: Method, *, commutes: bool = False) -> dict[str, Method]:
+    """Return an operator, its reflection, which Python calls on the right operand, and the operator in place."""
+    reflected = operation if commutes else lambda x, y: operation(y, x)
+    return {f"__{name}__": operation, f"__r{name}__": reflected, f"__i{name}__": in_place_operator(operation, symbol)}
 
 
 _OPERATORS: dict[str, Any] = {
-    **_operator_pair("add", arithmetic.add, commutes=True),
+    **_operators("add", "+=", arithmetic.add, commutes=True),
+    **_operators("sub", "-=", arithmetic.subtract),
     "__mul__": _as_operator(arithmetic.multiply),
     "__rmul__": _as_operator(arithmetic.multiply, reflected=True),
-    **_operator_pair("sub", arithmetic.subtract),
-    **_operator_pair("truediv", arithmetic.divide),
+    "__imul__": in_place_operator(_as_operator(arithmetic.multiply, in_place=True), "*="),
+    **_operators("truediv", "/=", arithmetic.divide),
     "__pow__": _as_operator(arithmetic.power),
     "__rpow__": _reflected_power,
-    **_operator_pair("floordiv", comparison.floor_divide),
-    **_operator_pair("mod", arithmetic.remainder),
-    **_operator_pair("divmod", lambda x, y: (comparison.floor_divide(x, y), arithmetic.remainder(x, y))),
-    **_operator_pair("matmul", matmul),
-    **{
-        f"__i{name}__": in_place_operator(operation, symbol)
-        for name, symbol, operation in (
-            ("add", "+=", arithmetic.add),
-            ("sub", "-=", arithmetic.subtract),
-            ("mul", "*=", _as_operator(arithmetic.multiply, in_place=True)),
-            ("truediv", "/=", arithmetic.divide),
-            ("floordiv", "//=", comparison.floor_divide),
-            ("mod", "%=", arithmetic.remainder),
-            ("pow", "**=", _as_operator(arithmetic.power, in_place=True)),
-            ("matmul", "@=", matmul),
-            ("and", "&=", comparison.bitwise_and),
-            ("or", "|=", comparison.bitwise_or),
-            ("xor", "^=", comparison.bitwise_xor),
-            ("lshift", "<<=", comparison.left_shift),
-            ("rshift", ">>=", comparison.right_shift),
-        )
-    },
-    **_operator_pair("and", comparison.bitwise_and, commutes=True),
-    **_operator_pair("or", comparison.bitwise_or, commutes=True),
-    **_operator_pair("xor", comparison.bitwise_xor, commutes=True),
-    **_operator_pair("lshift", comparison.left_shift),
-    **_operator_pair("rshift", comparison.right_shift),
+    "__ipow__": in_place_operator(_as_operator(arithmetic.power, in_place=True), "**="),
+    **_operators("floordiv", "//=", comparison.floor_divide),
+    **_operators("mod", "%=", arithmetic.remainder),
+    "__divmod__": lambda x, y: (comparison.floor_divide(x, y), arithmetic.remainder(x, y)),
+    "__rdivmod__": lambda x, y: (comparison.floor_divide(y, x), arithmetic.remainder(y, x)),
+    **_operators("matmul", "@=", matmul),
+    **_operators("and", "&=", comparison.bitwise_and, commutes=True),
+    **_operators("or", "|=", comparison.bitwise_or, commutes=True),
+    **_operators("xor", "^=", comparison.bitwise_xor, commutes=True),
+    **_operators("lshift", "<<=", comparison.left_shift),
+    **_operators("rshift", ">>=", comparison.right_shift),
     "__neg__": arithmetic.negative,
     "__pos__": arithmetic.positive,
     "__abs__": _abs,

@@ -379,18 +379,12 @@ def insert(arr: ArrayLike, obj: Any, values: ArrayLike, axis: Axis = None) -> Ar
 Widths: TypeAlias = tuple[tuple[int, int], ...]
 
 #: Name of the option of each mode.
-_OPTIONS = {
+_OPTIONS: dict[str, str | None] = {
+    **dict.fromkeys(("edge", "empty", "wrap")),
+    **dict.fromkeys(("maximum", "mean", "median", "minimum"), "stat_length"),
+    **dict.fromkeys(("reflect", "symmetric"), "reflect_type"),
     "constant": "constant_values",
-    "edge": None,
-    "empty": None,
     "linear_ramp": "end_values",
-    "maximum": "stat_length",
-    "mean": "stat_length",
-    "median": "stat_length",
-    "minimum": "stat_length",
-    "reflect": "reflect_type",
-    "symmetric": "reflect_type",
-    "wrap": None,
 }
 _STATISTICS: dict[str, Callable[..., Array]] = {"maximum": largest, "mean": mean, "median": median, "minimum": smallest}
 

@@ -251,11 +251,8 @@ def _register_xarray(xr: Any) -> None:
 
     def variables(table: Any) -> tuple[Any, Any]:
         names = [name for name, array in table.data_vars.items() if _is_numeric(array.variable._data)]
-        zeros = {name: table[name].copy(data=np.broadcast_to(0.0, table[name].shape)) for name in names}
-        return [unwrap_from_table(table[name].variable._data) for name in names], (
-            tuple(names),
-            Labels(table.assign(zeros)),
-        )
+        shell = table.assign({name: table[name].copy(data=np.broadcast_to(0.0, table[name].shape)) for name in names})
+        return [unwrap_from_table(table[name].variable._data) for name in names], (tuple(names), Labels(shell))
 
     def dataset(static: Any, leaves: Any) -> Any:
         names, labels = static

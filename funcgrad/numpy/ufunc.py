@@ -155,14 +155,8 @@ def _with_options(numpy_ufunc: np.ufunc, compute: Any) -> Callable[..., Any]:
         body, shared = text.removeprefix(bare), compute.__globals__
     first = _CONVERT_PYTHON_NUMBERS[numpy_ufunc.nin] if is_operator(compute) else ""
     text = _OPTIONS.format(args=args) + first + body
-    known = {
-        "numpy_ufunc": numpy_ufunc,
-        "apply_ufunc": apply_ufunc,
-        "as_numpy": as_numpy_number,
-        "PYTHON": _PYTHON,
-        "Tracer": Tracer,
-    }
-    call: Callable[..., Any] = make_function(numpy_ufunc.__name__, text, shared, **known)
+    known = {"numpy_ufunc": numpy_ufunc, "apply_ufunc": apply_ufunc, "as_numpy": as_numpy_number}
+    call: Callable[..., Any] = make_function(numpy_ufunc.__name__, text, shared, PYTHON=_PYTHON, Tracer=Tracer, **known)
     return call
 
 

@@ -178,7 +178,7 @@ def refuse_dtype(x: Tracer, dtype: Any) -> NoReturn:
     )
 
 
-def _memory_attribute(name: str, doc: str) -> property:
+def _memory_attribute(name: str, what: str) -> property:
     def get(x: Tracer) -> Any:
         if open_rebuilt_run() is not None and name in ("flags", "strides"):  # rebuilt code may use them
             return getattr(array_with_layout_of(x), name)
@@ -190,17 +190,14 @@ def _memory_attribute(name: str, doc: str) -> property:
             obj=x,
         )
 
-    return property(get, doc=doc)
+    return property(get, doc=f"Not available: {what} of an ndarray.")
 
 
 #: Attributes of memory; each access raises ``AttributeError``, so that ``hasattr`` is False.
 ATTRIBUTES = {
-    name: _memory_attribute(name, f"Not available: {what} of an ndarray.")
-    for name, what in {
-        "base": "the owner of the memory",
-        "ctypes": "the address",
-        "data": "the memory",
-        "flags": "the layout",
-        "strides": "the strides in memory",
-    }.items()
+    "base": _memory_attribute("base", "the owner of the memory"),
+    "ctypes": _memory_attribute("ctypes", "the address"),
+    "data": _memory_attribute("data", "the memory"),
+    "flags": _memory_attribute("flags", "the layout"),
+    "strides": _memory_attribute("strides", "the strides in memory"),
 }
