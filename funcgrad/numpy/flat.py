@@ -82,13 +82,7 @@ class Flat(Proxy):
 
     def _number(self, key: Any) -> int | None:
         """Return the non-negative position that ``key`` names, or None if ``key`` may name several."""
-        if type(key) is tuple:
-            if len(key) > 1:
-                raise IndexError(
-                    f"too many indices for flat iterator: flat iterator is 1-dimensional, but {len(key)} were indexed"
-                )
-            key = key[0] if key else ...
-        if not issubclass(type(key), (int, np.integer)) or type(key) is bool:
+        if not issubclass(type(key), (int, np.integer)):
             return None
         n = len(self)
         if not -n <= key < n:
@@ -97,15 +91,17 @@ class Flat(Proxy):
 
     def __getitem__(self, key: Any) -> Array:
         self._next = 0  # NumPy's flatiter is reset too
+        key = _as_key(key)
         number = self._number(key)
         if number is None:
-            found = getitem(ravel(self._base), _as_key(key))
+            found = getitem(ravel(self._base), key)
             return copy(found) if backend.shape_of(found) else found
         index = np.unravel_index(number, self._base.shape) if self._base.shape else ()
         return getitem(self._base, tuple([int(i) for i in index]))
 
     def __setitem__(self, key: Any, value: Any) -> None:
         self._next = 0
+        key = _as_key(key)
         number = self._number(key)
         if number is not None:
             value = as_value(value)
@@ -113,7 +109,6 @@ class Flat(Proxy):
                 raise ValueError("Error setting single item of array.")
             write_positions(self._base, np.array([number]), value)
             return
-        key = _as_key(key)
 
         def write(target: np.ndarray, source: np.ndarray) -> None:
             target.flat[key] = source
@@ -149,6 +144,10 @@ class Flat(Proxy):
 
 def _as_key(key: Any) -> Any:
     if type(key) is tuple:
+        if len(key) > 1:
+            raise IndexError(
+                f"too many indices for flat iterator: flat iterator is 1-dimensional, but {len(key)} were indexed"
+            )
         key = key[0] if key else ...
     if isinstance(key, bool) or key is None:
         raise IndexError(

@@ -129,14 +129,9 @@ def stack(
     dtype: Any = None,
     casting: Any = "same_kind",
 ) -> Array:
-    """Join arrays of the same shape along a new axis.
+    """Join arrays of the same shape along a new axis, the axis ``axis`` of the result.
 
-    Args:
-        arrays: arrays of the same shape.
-        axis: the position of the new axis in the result.
-        out: an array for the result.
-        dtype: the dtype of the result, by default that of NumPy's promotion.
-        casting: the conversions that are allowed for ``dtype``.
+    The other arguments are those of ``concatenate``.
 
     Raises:
         TypeError: both ``out`` and ``dtype`` are given.
@@ -329,12 +324,7 @@ def _as_views(x: Array, parts: tuple[Array, ...], axis: int, places: Sequence[An
 
 
 def split(ary: ArrayLike, indices_or_sections: Any, axis: int = 0) -> list[Array]:
-    """Split ``ary`` along ``axis``; a number of pieces gives pieces of equal length.
-
-    Args:
-        ary: an array.
-        indices_or_sections: the number of pieces, or the positions of the cuts.
-        axis: the axis.
+    """Split ``ary`` along ``axis``; a number of pieces gives pieces of equal length; arguments as for ``array_split``.
 
     Raises:
         ValueError: the number of pieces is not positive, or does not divide the length of the axis.

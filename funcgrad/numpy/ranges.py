@@ -169,14 +169,7 @@ def logspace(
 ) -> Array:
     """Return ``base ** linspace(start, stop)``; the derivative flows to ``start``, ``stop`` and ``base``.
 
-    Args:
-        start: the first exponent, or an array of first exponents.
-        stop: the last exponent, or an array of last exponents.
-        num: how many numbers.
-        endpoint: whether ``stop`` is the last exponent.
-        base: the base, or an array of bases.
-        dtype: the dtype of the result.
-        axis: the axis of the numbers in the result if the bounds are arrays.
+    ``base`` is a number or an array of bases; the other arguments are those of ``linspace``, for the exponents.
 
     Example:
         >>> fnp.logspace(0.0, 2.0, 3)
@@ -196,15 +189,8 @@ def geomspace(
 ) -> Array:
     """Return ``num`` numbers from ``start`` to ``stop`` with a constant ratio (a geometric sequence).
 
-    The derivative flows to both bounds. Real bounds of different signs give NaN, complex bounds a spiral.
-
-    Args:
-        start: the first number, not zero, or an array of first numbers.
-        stop: the last number, not zero, or an array of last numbers.
-        num: how many numbers.
-        endpoint: whether ``stop`` is the last number.
-        dtype: the dtype of the result.
-        axis: the axis of the numbers in the result if the bounds are arrays.
+    The derivative flows to both bounds. Neither may be zero. Real bounds of different signs give NaN, complex bounds a
+    spiral. The arguments are those of ``linspace``.
 
     Raises:
         ValueError: a NumPy bound that is zero, or a negative ``num``.

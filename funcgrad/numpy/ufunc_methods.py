@@ -125,13 +125,7 @@ class Ufunc(Protocol):
         return _fold(self, a, axis, like, start, where)
 
     def accumulate(self, array: ArrayLike, axis: Any = 0, dtype: Any = None, out: Any = None) -> Array:
-        """Return the running result of ``reduce`` along ``axis``.
-
-        Args:
-            array: an array.
-            axis: the axis.
-            dtype: the dtype to compute in; by default NumPy's choice.
-            out: an array for the result.
+        """Return the running result of ``reduce`` along one ``axis``; arguments as for ``reduce``.
 
         Raises:
             ValueError: a ufunc that does not take two arguments; several axes.
@@ -167,14 +161,8 @@ class Ufunc(Protocol):
     ) -> Array:
         """Reduce slices along ``axis``; each slice starts at one of ``indices`` and ends before the next one.
 
-        If the next index is not larger, the slice is one element. The last slice goes to the end.
-
-        Args:
-            array: an array.
-            indices: integers.
-            axis: the axis.
-            dtype: the dtype to compute in; by default NumPy's choice.
-            out: an array for the result.
+        If the next index is not larger, the slice is one element. The last slice goes to the end. Other arguments are
+        those of ``reduce``, with one axis.
 
         Raises:
             IndexError: an index out of range.
