@@ -17,7 +17,7 @@ import numpy as np
 from funcgrad import backend
 from funcgrad.errors import InputError
 from funcgrad.kinds.linear import conj, imag, permute, real, reshape
-from funcgrad.numpy import signals
+from funcgrad.numpy import reductions, signals
 from funcgrad.numpy.concretization import forget_refusal
 from funcgrad.numpy.creation import as_buffer, as_value, asarray, copy, zeros_like
 from funcgrad.numpy.diagonals import vander
@@ -28,8 +28,6 @@ from funcgrad.numpy.peeking import is_plain, shared_truth, warn
 from funcgrad.numpy.products import matmul, outer
 from funcgrad.numpy.rearranging import flip
 from funcgrad.numpy.reducing import as_dtype, as_floating
-from funcgrad.numpy.reductions import all as everywhere
-from funcgrad.numpy.reductions import sum as total
 from funcgrad.numpy.shaping import atleast_1d, result_type
 from funcgrad.numpy.sorting import sort
 from funcgrad.primitives import polynomials as prim
@@ -73,7 +71,7 @@ def coefficients(a: ArrayLike) -> Array:
 
 def design_norms(lhs: Array) -> Array:
     """Return the Euclidean norms of the columns of a matrix, with 1 for a zero column."""
-    squares = total(real(lhs) ** 2 + imag(lhs) ** 2 if backend.dtype_of(lhs).kind == "c" else lhs * lhs, 0)
+    squares = reductions.sum(real(lhs) ** 2 + imag(lhs) ** 2 if backend.dtype_of(lhs).kind == "c" else lhs * lhs, 0)
     return sqrt(where(equal(squares, 0), 1.0, squares))
 
 
@@ -161,7 +159,7 @@ def poly(seq_of_zeros: ArrayLike) -> Array:
     for i in range(shape[0]):
         longer, shifted = concatenate([made, np.zeros(1, dtype)]), concatenate([np.zeros(1, dtype), made])
         made = longer - getitem(zeros, i) * shifted
-    if dtype.kind == "c" and is_known_true(everywhere(equal(sort(zeros), sort(conj(zeros))))):
+    if dtype.kind == "c" and is_known_true(reductions.all(equal(sort(zeros), sort(conj(zeros))))):
         return real(made)
     return made
 

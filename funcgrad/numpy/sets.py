@@ -14,13 +14,12 @@ import numpy as np
 
 from funcgrad import backend
 from funcgrad.kinds.linear import reshape
+from funcgrad.numpy import reductions
 from funcgrad.numpy.axes import normalize_axes, normalize_axis
 from funcgrad.numpy.creation import as_value, astype
 from funcgrad.numpy.indexing import nonzero
 from funcgrad.numpy.joining import concatenate
 from funcgrad.numpy.peeking import is_plain
-from funcgrad.numpy.reductions import max as largest
-from funcgrad.numpy.reductions import min as smallest
 from funcgrad.numpy.shaping import ravel, result_type
 from funcgrad.primitives import counting as prim
 from funcgrad.primitives.comparison import logical_and, not_equal
@@ -305,7 +304,7 @@ def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: Axes = None) -> Any:
         if not backend.shape_of(places[i])[0]:
             cut[i] = slice(0, 0)
         else:
-            start = operator.index(smallest(places[i])) if "f" in ends else None
-            stop = operator.index(largest(places[i])) + 1 if "b" in ends else None
+            start = operator.index(reductions.min(places[i])) if "f" in ends else None
+            stop = operator.index(reductions.max(places[i])) + 1 if "b" in ends else None
             cut[i] = slice(start, stop)
     return getitem(filt, tuple(cut))

@@ -12,18 +12,15 @@ from funcgrad import backend
 from funcgrad.core import Tracer, describe
 from funcgrad.errors import ConcretizationError, InputError
 from funcgrad.kinds.linear import conj, permute, real, reduce_sum, reshape
+from funcgrad.numpy import reductions
 from funcgrad.numpy.axes import ALL_AXES
 from funcgrad.numpy.creation import as_buffer, as_value, astype
 from funcgrad.numpy.joining import concatenate
 from funcgrad.numpy.peeking import any_true, concrete_or_none, is_plain, warn
-from funcgrad.numpy.reductions import max as largest
-from funcgrad.numpy.reductions import mean
-from funcgrad.numpy.reductions import min as smallest
 from funcgrad.numpy.shaping import ravel, result_type, squeeze
 from funcgrad.primitives import counting as prim
 from funcgrad.primitives.arithmetic import add, divide, multiply, subtract
 from funcgrad.primitives.comparison import equal, greater, isfinite, less_equal, logical_and, where
-from funcgrad.primitives.counting import rounding_over_one
 from funcgrad.primitives.elementwise import sqrt
 from funcgrad.primitives.indexing import add_along_axis, getitem
 from funcgrad.primitives.products import matmul
@@ -86,7 +83,7 @@ def cov(
     if a is not None and fweights is not None:
         w = multiply(w, a)
     if w is None:
-        x, free = subtract(x, mean(x, 1, keepdims=True)), count - ddof
+        x, free = subtract(x, reductions.mean(x, 1, keepdims=True)), count - ddof
     else:
         total = reduce_sum(w, axis=(0,))
         if any_true(lambda total: total == 0, total):
@@ -171,7 +168,7 @@ def corrcoef(x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, *, d
         return divide(c, c)
     deviation = sqrt(real(diagonal(c, offset=0)))
     c = divide(divide(c, reshape(deviation, to=(shape[0], 1))), deviation)
-    return subtract(c, rounding_over_one(c))
+    return subtract(c, prim.rounding_over_one(c))
 
 
 # ---- counts ------------------------------------------------------------------------------------------------
@@ -222,7 +219,7 @@ def _length(x: Array, numbers: np.ndarray | None, least: int) -> int:
     if not prod(backend.shape_of(x)) or (numbers is not None and not any_true(lambda x: x >= least, x)):
         return least
     try:
-        return max(operator.index(largest(x)) + 1, least)
+        return max(operator.index(reductions.max(x)) + 1, least)
     except ConcretizationError as error:
         raise ConcretizationError(
             f"bincount: the length of the result differs between the examples of a vmap, got {describe(x)}. Pass "
@@ -402,7 +399,7 @@ def _bounds(a: Array, range: Any) -> tuple[Any, Any]:
     elif not prod(backend.shape_of(a)):
         first, last = 0, 1
     else:
-        first, last = smallest(a), largest(a)
+        first, last = reductions.min(a), reductions.max(a)
     if any_true(lambda finite: ~finite, logical_and(isfinite(first), isfinite(last))):
         raise ValueError(f"{'autodetected' if range is None else 'supplied'} range of the bins is not finite")
     same = equal(first, last)

@@ -14,6 +14,7 @@ import numpy as np
 from funcgrad import backend
 from funcgrad.errors import InputError
 from funcgrad.kinds.linear import broadcast_to
+from funcgrad.numpy import reductions
 from funcgrad.numpy.assignment import as_where_mask, cast_for_write, may_repeat, with_items_set, without_excess_axes
 from funcgrad.numpy.choice import maximum, minimum
 from funcgrad.numpy.creation import as_buffer, as_value, asarray, astype, copy
@@ -21,10 +22,6 @@ from funcgrad.numpy.faces import set_identity
 from funcgrad.numpy.hints import user_line
 from funcgrad.numpy.joining import concatenate
 from funcgrad.numpy.reducing import identity_of_extremum
-from funcgrad.numpy.reductions import max as greatest
-from funcgrad.numpy.reductions import min as smallest
-from funcgrad.numpy.reductions import prod as product
-from funcgrad.numpy.reductions import sum as total
 from funcgrad.numpy.shaping import ravel, reshape
 from funcgrad.primitives.arithmetic import add, clip, divide, multiply, power, remainder
 from funcgrad.primitives.comparison import where
@@ -58,7 +55,7 @@ def _as_often(func: Callable[[Any], Any]) -> Combine:
             for _ in range(n):
                 x = func(x)
             return x
-        first, times = x, total(ones, -1)
+        first, times = x, reductions.sum(ones, -1)
         for j in range(n):
             active = times > j
             x = where(active, func(where(active, x, first)), x)  # avoids infinite derivatives at inactive elements
@@ -87,11 +84,11 @@ class Change(NamedTuple):
 
 _SET = Change(lambda x, y: y)
 _ADD = Change(add)
-_MULTIPLY = Change(multiply, lambda x, ys: x * product(ys, -1))
+_MULTIPLY = Change(multiply, lambda x, ys: x * reductions.prod(ys, -1))
 _DIVIDE = Change(divide, _in_turn(divide))
 _POWER = Change(power, _in_turn(power))
-_MIN = Change(minimum, _extreme(smallest), lambda dtype: identity_of_extremum("min", dtype))
-_MAX = Change(maximum, _extreme(greatest), lambda dtype: identity_of_extremum("max", dtype))
+_MIN = Change(minimum, _extreme(reductions.min), lambda dtype: identity_of_extremum("min", dtype))
+_MAX = Change(maximum, _extreme(reductions.max), lambda dtype: identity_of_extremum("max", dtype))
 
 
 class Update(Protocol):

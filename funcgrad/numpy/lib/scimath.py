@@ -20,8 +20,6 @@ from funcgrad.graph import report_answer
 from funcgrad.numpy import elementwise
 from funcgrad.numpy.choice import where
 from funcgrad.numpy.creation import as_value, astype
-from funcgrad.numpy.elementwise import power as real_power
-from funcgrad.numpy.elementwise import sqrt as real_sqrt
 from funcgrad.numpy.faces import docstring, set_identity
 from funcgrad.numpy.peeking import concrete_or_none, is_plain
 from funcgrad.numpy.reductions import any as some
@@ -102,7 +100,7 @@ def _row(
 
 
 # fmt: off
-sqrt = _row("sqrt", lambda x: real_sqrt(_negative_complex("sqrt", x)),
+sqrt = _row("sqrt", lambda x: elementwise.sqrt(_negative_complex("sqrt", x)),
     "The square root, which is imaginary for negative numbers.", "fnp.emath.sqrt([-4.0, 4.0]).round(6)",
     "array([0.+2.j, 2.+0.j])")
 log = _row("log", lambda x: elementwise.log(_negative_complex("log", x)),
@@ -149,4 +147,4 @@ def power(x: ArrayLike, p: ArrayLike) -> Array:
     p = as_value(p)
     if backend.dtype_of(p).kind in "biu" and _test_anywhere("power", less(p, 0)):
         p = astype(p, float)
-    return real_power(_negative_complex("power", x), p)
+    return elementwise.power(_negative_complex("power", x), p)
