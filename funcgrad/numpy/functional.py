@@ -446,17 +446,13 @@ class ElementIterator:
     """
 
     def __init__(self, operands: Any, flags: frozenset[str], order: str, written: Any = (), dtypes: Any = None) -> None:
-        given = [as_value(x) for x in operands if x is not None]
-        self.shape: Shape = np.broadcast_shapes(*map(backend.shape_of, given))
-        kinds = dtypes or [None] * len(operands)
-        given = [
-            as_buffer(np.empty(self.shape, kind or float))
-            if x is None
-            else as_value(x)
-            if kind is None
-            else astype(x, kind)
-            for x, kind in zip(operands, kinds, strict=True)
-        ]
+        self.shape: Shape = np.broadcast_shapes(*[backend.shape_of(as_value(x)) for x in operands if x is not None])
+        given = []
+        for x, dtype in zip(operands, dtypes or [None] * len(operands), strict=True):
+            if x is None:
+                given.append(as_buffer(np.empty(self.shape, dtype or float)))
+            else:
+                given.append(as_value(x) if dtype is None else astype(x, dtype))
         self._written = {number: x for number, x in enumerate(given) if written and written[number]}
         if any(backend.shape_of(x) != self.shape for x in self._written.values()):
             raise ValueError("non-broadcastable output operand: what is written to has the shape of the iteration")
