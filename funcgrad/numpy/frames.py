@@ -375,13 +375,7 @@ def values(x: Any) -> Any:
             return pd.DataFrame(x).to_numpy()
         return fnp.stack([values(x.iloc[:, i]) for i in range(x.shape[1])], axis=1)
     inside = getattr(x, "array", x) if is_labelled(x) else x
-    return (
-        inside.held._val
-        if isinstance(inside, TracedColumn)
-        else unwrap_from_table(inside)
-        if x is inside
-        else np.asarray(x)
-    )
+    return _values(inside) if x is inside or isinstance(inside, TracedColumn) else np.asarray(x)
 
 
 def with_labels(found: Any, *ends: Any) -> Any:
