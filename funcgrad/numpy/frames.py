@@ -26,7 +26,7 @@ from funcgrad.numpy.columns import (
 from funcgrad.numpy.hints import user_line
 from funcgrad.numpy.table_groups import frame_of_rows, with_traced_groups
 from funcgrad.numpy.table_writes import WritableTable, writes_parts
-from funcgrad.numpy.tables import Labels, TableArray, fits_shape, unwrap_from_table
+from funcgrad.numpy.tables import Labels, TableArray, fits_shape
 from funcgrad.numpy.windows import DecayingWindows, Windows, decay_of, with_traced_results
 from funcgrad.writable import is_buffer
 

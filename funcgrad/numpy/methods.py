@@ -51,7 +51,6 @@ from funcgrad.primitives.indexing import getitem
 from funcgrad.primitives.products import matmul
 from funcgrad.typing import Array
 from funcgrad.writable import is_buffer, is_number
-from funcgrad.writable import is_buffer, is_number, plain_value
 
 Method = Callable[..., Any]
 

@@ -40,7 +40,6 @@ from funcgrad.primitives.reductions import count_nonzero, reduce_any
 from funcgrad.primitives.scans import cumsum
 from funcgrad.primitives.sorting import argsort, quantile_positions, searchsorted, virtual_position
 from funcgrad.typing import Array, ArrayLike, Axes, Shape
-from funcgrad.writable import plain_value
 
 __all__ = ["median", "nanmedian", "nanpercentile", "nanquantile", "percentile", "quantile"]
 

@@ -18,7 +18,7 @@ from funcgrad.numpy.creation import as_buffer, as_value, asarray
 from funcgrad.numpy.creation import copy as duplicate
 from funcgrad.typing import Array, ArrayLike, Axes, Shape
 from funcgrad.views import array_with_layout_of, axes_in_memory, make_read_only, note_view, shares_memory
-from funcgrad.writable import is_buffer, is_number, make_buffer, plain_value
+from funcgrad.writable import is_buffer, is_number, make_buffer
 
 __all__ = [
     "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_arrays", "broadcast_shapes", "broadcast_to", "expand_dims",

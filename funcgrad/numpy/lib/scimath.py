@@ -15,7 +15,6 @@ import numpy as np
 
 from funcgrad import backend
 from funcgrad.core import describe, plain_value
-from funcgrad.core import describe
 from funcgrad.errors import InputError
 from funcgrad.graph import report_answer
 from funcgrad.numpy import elementwise
@@ -27,7 +26,6 @@ from funcgrad.numpy.reductions import any as some
 from funcgrad.primitives.arithmetic import absolute
 from funcgrad.primitives.comparison import greater, less
 from funcgrad.typing import Array, ArrayLike
-from funcgrad.writable import plain_value
 
 __all__ = ["arccos", "arcsin", "arctanh", "log", "log10", "log2", "logn", "power", "sqrt"]
 
