@@ -6,8 +6,7 @@ examples differ. Its elements are independent, so the batch can be passed as ano
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from functools import partial, wraps
 from typing import Any
 
@@ -53,10 +52,8 @@ def elementwise(fun: Callable[..., Any], is_fixed: Callable[..., Any] | None = N
             if _constant_elements(is_fixed, found, args, kwargs) is None:
                 return found
         places = [i for i, x in enumerate(given) if isinstance(x, Tracer) or backend.is_value(x)]
-        arrays, of_arrays = (
-            fnp.broadcast_arrays(*[given[i] for i in places]),
-            _function_of_arrays(fun, is_fixed, given, spec, places),
-        )
+        arrays = fnp.broadcast_arrays(*[given[i] for i in places])
+        of_arrays = _function_of_arrays(fun, is_fixed, given, spec, places)
         if not batched:
             return of_arrays(*arrays)[0]
         try:
@@ -107,22 +104,16 @@ def _in_run(fun: Fun) -> Fun:
     """Return rebuilt code ``fun`` such that it opens a run, because pullbacks call it after its own run."""
 
     def call(*arrays: Any) -> Sequence[Any]:
-        with _open_run():
+        run = run_of_thread()
+        begins = not run.open
+        run.open = True
+        try:
             return fun(*arrays)
+        finally:
+            if begins:
+                end_run(run)
 
     return call
-
-
-@contextmanager
-def _open_run() -> Iterator[None]:
-    run = run_of_thread()
-    begins = not run.open
-    run.open = True
-    try:
-        yield
-    finally:
-        if begins:
-            end_run(run)
 
 
 def _impl(xp: Any, *args: Any, fun: Fun) -> tuple[Any, ...]:

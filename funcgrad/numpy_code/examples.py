@@ -10,7 +10,7 @@ from typing import Any
 
 import funcgrad.numpy as fnp
 from funcgrad import backend, tree
-from funcgrad.batching import BatchTrace, is_batched, is_in_batch
+from funcgrad.batching import is_batched, is_in_batch
 from funcgrad.core import Tracer, tracer_of
 from funcgrad.errors import ConcretizationError, FuncgradError, NotDifferentiableError
 from funcgrad.kinds.custom import CustomRules, custom_call
@@ -132,14 +132,10 @@ def _split(name: str, flat: _Flat, leaves: Sequence[Any]) -> list[Any]:
         _run_or_loop(name, flat, *[leaf._val[i] if m else leaf for leaf, m in zip(leaves, mine, strict=True)])
         for i in range(within.size)
     ]
-    if any(_belongs_to_batch(part, within) for parts in found for part in parts):
+    levels = [part._trace.level for parts in found for part in parts if isinstance(part, Tracer)]
+    if any(level >= within.level for level in levels):  # because functions in the call close over values of the batch
         raise NotDifferentiableError("a value of the vmap that is no argument")
     return [tracer_of(fnp.stack(parts), within) for parts in zip(*found, strict=True)]
-
-
-def _belongs_to_batch(x: Any, within: BatchTrace) -> bool:
-    """Whether an example's result has values of the whole ``vmap``, because a function in it closes over them."""
-    return isinstance(x, Tracer) and x._trace.level >= within.level
 
 
 def _inexact_results_of(flat: _Flat, moving: list[int], leaves: Sequence[Any]) -> Callable[..., list[Any]]:

@@ -21,10 +21,6 @@ Function = Callable[[Any, Any, Any], Any]
 _special = partial(own, "scipy.special")
 
 
-def _of_degree(n: Any, m: Any, z: Any) -> Any:
-    return _special().eval_legendre(n, z)
-
-
 def _associated(n: Any, m: Any, z: Any) -> Any:
     return _inside(n, m, lambda m: _special().lpmv(m, n, z))
 
@@ -35,10 +31,6 @@ def _normalized(n: Any, m: Any, z: Any) -> Any:
     m_inside = np.where(abs(m) > n, 0, m)
     log_ratio = theirs.gammaln(n - m_inside + 1) - theirs.gammaln(n + m_inside + 1)
     return np.sqrt((2 * n + 1) / 2 * np.exp(log_ratio)) * _associated(n, m, z)
-
-
-def _spherical(n: Any, m: Any, theta: Any) -> Any:
-    return _inside(n, m, lambda m: fnp.real(_special().sph_harm_y(n, m, theta, 0.0)))
 
 
 def _inside(n: Any, m: Any, compute: Callable[[Any], Any]) -> Any:
@@ -98,8 +90,8 @@ def _harmonics(n: int, m: int, theta: Any, phi: Any, *, diff_n: int = 0) -> Any:
 
 _FUNCTIONS: dict[str, Function] = {
     "assoc_legendre_p": _associated,
-    "legendre_p": _of_degree,
-    "sph_legendre_p": _spherical,
+    "legendre_p": lambda n, m, z: _special().eval_legendre(n, z),
+    "sph_legendre_p": lambda n, m, z: _inside(n, m, lambda m: fnp.real(_special().sph_harm_y(n, m, z, 0.0))),
 }
 LEGENDRE: dict[tuple[str, str], Callable[..., Any]] = {
     ("scipy.special._multiufuncs", name + end): partial(_compute, name + end, function, bool(end))

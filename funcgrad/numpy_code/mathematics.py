@@ -40,10 +40,6 @@ def _is_close(a: Any, b: Any, *, rel_tol: float = 1e-9, abs_tol: float = 0.0) ->
     return bool(abs(a - b) <= fnp.maximum(rel_tol * fnp.maximum(abs(a), abs(b)), abs_tol)) or bool(a == b)
 
 
-def _modf(x: Any) -> tuple[Any, Any]:
-    return x - fnp.trunc(x), fnp.trunc(x)
-
-
 def _frexp(x: Any) -> tuple[Any, int]:
     power = as_python_int(fnp.where(x == 0, 0.0, fnp.floor(fnp.log2(fnp.abs(fnp.where(x == 0, 1.0, x)))) + 1))
     return x / 2.0**power, power
@@ -53,10 +49,6 @@ def _prod(values: Any, *, start: Any = 1) -> Any:
     for x in values:
         start = start * x
     return start
-
-
-def _remainder(x: Any, y: Any) -> Any:
-    return x - fnp.rint(x / y) * y
 
 
 def _rounded_to_int(rounding: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -90,9 +82,9 @@ _MATH: dict[str, Callable[..., Any]] = {
     "ldexp": lambda x, i: x * 2.0**i,
     "lgamma": _special("gammaln"),
     "log": _log,
-    "modf": _modf,
+    "modf": lambda x: (x - fnp.trunc(x), fnp.trunc(x)),
     "prod": _prod,
-    "remainder": _remainder,
+    "remainder": lambda x, y: x - fnp.rint(x / y) * y,
     "sumprod": lambda p, q: fnp.sum(_joined(p) * _joined(q)),
     "trunc": _rounded_to_int(fnp.trunc),
     "ulp": lambda x: fnp.abs(fnp.spacing(x)),
@@ -176,13 +168,9 @@ def _quantiles(data: Any, *, n: int = 4, method: str = "exclusive") -> list[Any]
     return found
 
 
-def _normal_quantile(p: Any, mu: Any, sigma: Any, /) -> Any:
-    return mu + sigma * own("scipy.special").ndtri(p)
-
-
 _STATISTICS: dict[str, Callable[..., Any]] = {
     "_mean_stdev": lambda data: (_mean(data), fnp.sqrt(_variance(data, None, 1))),  # of NormalDist, like the next
-    "_normal_dist_inv_cdf": _normal_quantile,
+    "_normal_dist_inv_cdf": lambda p, mu, sigma: mu + sigma * own("scipy.special").ndtri(p),
     "correlation": _correlation,
     "covariance": _covariance,
     "fmean": _mean,

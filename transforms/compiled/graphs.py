@@ -118,10 +118,10 @@ class Op:
 class Question:
     """Question about a value: on this path ``value`` gives ``answer``."""
 
-    __slots__ = ("answer", "line", "value")
+    __slots__ = ("answer", "value")
 
-    def __init__(self, value: int, answer: Any, line: Any) -> None:
-        self.value, self.answer, self.line = value, answer, line
+    def __init__(self, value: int, answer: Any) -> None:
+        self.value, self.answer = value, answer
 
 
 class Graph:
@@ -276,7 +276,7 @@ class Graph:
 
     def record_question(self, value: int, answer: Any) -> None:
         """Record a question: Python looked at a value."""
-        self.items.append(Question(value, answer, None))
+        self.items.append(Question(value, answer))
 
     def finish(self, outputs: list[Value]) -> None:
         """Record the results, and drop operations that neither results nor questions need."""
