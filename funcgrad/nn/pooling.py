@@ -31,7 +31,7 @@ def _pooled(
     padding: Padding,
     axes: Sequence[int] | None,
 ) -> Array:
-    """Compute ``operation(inputs, window, strides, pads)``, which works on trailing axes, along ``axes``."""
+    """Compute ``operation(inputs, *, window, strides, pads)``, which works on trailing axes, along ``axes``."""
     if isinstance(window_shape, int):
         raise InputError(
             f"{call}: window_shape must have a length for each axis of the window, got {describe(window_shape)}. "
@@ -50,7 +50,7 @@ def _pooled(
     order = (*[i for i in range(rank) if i not in chosen], *chosen)
     steps = per_axis(call, "strides", strides, count)
     pads = borders(call, padding, tuple([shape[i] for i in chosen]), window, steps)
-    ans = operation(arranged(inputs, order), window, steps, pads)
+    ans = operation(arranged(inputs, order), window=window, strides=steps, pads=pads)
     return arranged(ans, tuple(sorted(range(rank), key=order.__getitem__)))
 
 
@@ -76,11 +76,7 @@ def max_pool(
         array([[ 5.,  7.],
                [13., 15.]])
     """
-
-    def maxima(x: Array, window: Ints, steps: Ints, pads: Any) -> Array:
-        return pool_max(x, window=window, strides=steps, pads=pads)
-
-    return _pooled("max_pool", maxima, as_value(inputs), window_shape, strides, padding, axes)
+    return _pooled("max_pool", pool_max, as_value(inputs), window_shape, strides, padding, axes)
 
 
 @with_signature_of(max_pool)
@@ -120,13 +116,11 @@ def avg_pool(
     x = floating(inputs)
     dtype = backend.dtype_of(x)
 
-    def means(x: Array, window: Ints, steps: Ints, pads: Any) -> Array:
+    def means(x: Array, *, window: Ints, **options: Any) -> Array:
         lengths = backend.shape_of(x)[len(backend.shape_of(x)) - len(window) :]
-        where: dict[str, Any] = {"window": window, "strides": steps, "pads": pads, "lengths": lengths}
-        total = window_sum(x, **where)
+        total = window_sum(x, window=window, lengths=lengths, **options)
         if count_include_pad:
             return total / float(np.prod(window, dtype=int))
-        counts = window_sum(np.ones(lengths, backend.dtype_of(x)), **where)
-        return total / counts
+        return total / window_sum(np.ones(lengths, backend.dtype_of(x)), window=window, lengths=lengths, **options)
 
     return restored(_pooled("avg_pool", means, widened(x), window_shape, strides, padding, axes), dtype)

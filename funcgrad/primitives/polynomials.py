@@ -343,7 +343,7 @@ def _characteristic_jvp(t: Array, x: Array, ans: Array) -> Array:
 
 
 def _characteristic_vjp(ct: Array, x: Array, ans: Array) -> Array:
-    return -permute(reduce(add, [ct[k] * term for k, term in enumerate(_adjugate_terms(x, ans), 1)]), axes=(1, 0))
+    return -permute(reduce(add, (ct[k] * term for k, term in enumerate(_adjugate_terms(x, ans), 1))), axes=(1, 0))
 
 
 #: ``characteristic(x)``: the coefficients of ``det(z - x)``, highest power first. The derivative needs no

@@ -13,8 +13,8 @@ Example:
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from itertools import count
 from types import SimpleNamespace
 from typing import Any
@@ -227,10 +227,9 @@ class _TraceStack:
     def __init__(self) -> None:
         self._numbers: Iterator[int] = count()
 
-    @contextmanager
-    def new_trace(self) -> Generator[int]:
+    def new_trace(self) -> nullcontext[int]:
         """Return the block of a run, which yields the number of the run."""
-        yield next(self._numbers)
+        return nullcontext(next(self._numbers))
 
 
 trace_stack = _TraceStack()
