@@ -169,10 +169,7 @@ class DependenceTrace(Trace):
         if primitive in _SAME_PATTERN or getattr(primitive.forward, "__module__", None) == _ELEMENTWISE:
             out = backend.shape_of(parts[0])
             return inner if out == shape else inner[_broadcast_numbers(shape, out)]
-        try:
-            local = self._operation_pattern(primitive, values, position, params, parts)
-        except _UnknownError:
-            local = None
+        local = self._operation_pattern(primitive, values, position, params, parts)
         if local is None:
             used = np.unique(inner.indices)
             self._check(primitive, sum(sizes) * len(used))
@@ -207,10 +204,11 @@ class DependenceTrace(Trace):
         if primitive.runs_user_code or "callback" in primitive.name:  # a user's function is not called for trials
             return None
         tried = _Trial(self, primitive, values, position, params)
-        found = tried.pattern_of_copies()
-        if found is None:
-            found = tried.pattern_by_trials()
-        return self._pattern_along_axes(params, shape, outs) if found is None else found
+        try:
+            found = tried.pattern_of_copies()
+            return tried.pattern_by_trials() if found is None else found
+        except _UnknownError:
+            return self._pattern_along_axes(params, shape, outs)
 
     def _product_pattern(self, subscripts: str, values: list[Any], position: int, out: Shape) -> Any | None:
         """Return the pattern of a product with a constant factor, from the nonzero entries of that factor."""
@@ -242,7 +240,7 @@ class DependenceTrace(Trace):
         """Return a pattern that is dense along the operation's axes; None unless all other axes keep their lengths."""
         axis = params.get("axis")
         axes = (axis,) if isinstance(axis, int) else axis
-        if len(outs) != 1 or not isinstance(axes, tuple) or not all(isinstance(a, int) for a in axes):
+        if len(outs) != 1 or not isinstance(axes, tuple) or not all(isinstance(a, int) and a >= 0 for a in axes):
             return None
         out = outs[0]
         kept = _without_axes(shape, axes)

@@ -152,7 +152,8 @@ def jacobian(
     check_callable("jacobian", fun, _others)
     if sparsity is None:
         return jacrev(fun, argnums, has_aux, holomorphic, allow_int)
-    return _sparse_transform("jacobian", run_sparse_jacobian, fun, (argnums, has_aux, holomorphic), sparsity, check)
+    options = _Options("jacobian", check_argnums("jacobian", argnums), has_aux, holomorphic, False)
+    return _sparse_transform(run_sparse_jacobian, fun, options, sparsity, check)
 
 
 @hide_extra_kwargs
@@ -188,9 +189,9 @@ def hessian(
                [4., 2.]])
     """
     check_callable("hessian", fun, _others)
-    if sparsity is not None:
-        return _sparse_transform("hessian", run_sparse_hessian, fun, (argnums, has_aux, holomorphic), sparsity, check)
     options = _Options("hessian", check_argnums("hessian", argnums), has_aux, holomorphic, False)
+    if sparsity is not None:
+        return _sparse_transform(run_sparse_hessian, fun, options, sparsity, check)
     summary = "Hessian of {fun} with respect to its positional arguments."
     return transformed(run_hessian, fun, options, summary)
 
@@ -300,17 +301,11 @@ def run_hessian(fun: Callable[..., Any], options: _Options, args: Any, kwargs: A
 
 
 def _sparse_transform(
-    call: str,
-    run: Callable[..., Any],
-    fun: Callable[..., Any],
-    given: tuple[Any, bool, bool],
-    sparsity: Any,
-    check: bool,
+    run: Callable[..., Any], fun: Callable[..., Any], options: _Options, sparsity: Any, check: bool
 ) -> Callable[..., Any]:
-    """Return the transform ``call`` whose result is a sparse matrix."""
-    argnums, has_aux, holomorphic = given
-    options = _Options(call, check_argnums(call, argnums), has_aux, holomorphic, False)
-    if holomorphic:
+    """Return the transform of ``fun`` whose result is a sparse matrix."""
+    call = options.call
+    if options.holomorphic:
         raise InputError(f"{call}: a sparse derivative is that of real numbers, got holomorphic=True. Leave one out.")
     from funcgrad.transforms.sparse_jacobians import check_sparsity  # only here: few programs need it
 

@@ -132,7 +132,7 @@ class TracedColumn(pd.api.extensions.ExtensionArray):  # type: ignore[misc]
 
     def __setitem__(self, key: Any, value: Any) -> None:
         made = fnp.copy(self.held._val)
-        made[pd.api.indexers.check_array_indexer(self, key)] = _values(value)
+        made[pd.api.indexers.check_array_indexer(self, key)] = values_of_column(value)
         self.held = TableArray(made)
 
     def isna(self) -> Any:
@@ -185,7 +185,7 @@ class TracedColumn(pd.api.extensions.ExtensionArray):  # type: ignore[misc]
         options = {_RANK_OPTIONS.get(name, name): value for name, value in kwargs.items()}
         compute = TracedColumn._rank if how == "rank" else lambda part, **kwargs: part._accumulate(how, **kwargs)
         rows = np.concatenate([np.flatnonzero(ids < 0), *groups])
-        found = [np.full(sum(ids < 0), np.nan), *[_values(compute(self[part], **options)) for part in groups]]
+        found = [np.full(sum(ids < 0), np.nan), *[values_of_column(compute(self[part], **options)) for part in groups]]
         return TracedColumn(fnp.concatenate(found)[np.argsort(rows)])
 
     def _rank(
@@ -285,7 +285,7 @@ class TracedColumn(pd.api.extensions.ExtensionArray):  # type: ignore[misc]
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         if any(map(is_labelled, inputs)):
             return NotImplemented
-        return _column(_without_missing(getattr(ufunc, method), [_values(x) for x in inputs], kwargs))
+        return _column(_without_missing(getattr(ufunc, method), [values_of_column(x) for x in inputs], kwargs))
 
 
 def _as_objects(rows: list[Any]) -> Any:
@@ -315,7 +315,8 @@ def is_labelled(x: Any) -> bool:
     return isinstance(x, (pd.Series, pd.DataFrame, pd.Index))
 
 
-def _values(x: Any) -> Any:
+def values_of_column(x: Any) -> Any:
+    """Return the traced array in a column or a proxy of a table's array; any other value unchanged."""
     return x.held._val if isinstance(x, TracedColumn) else unwrap_from_table(x)
 
 
@@ -341,7 +342,7 @@ def _binary(name: str, reflected: bool) -> Callable[..., Any]:
     def run(self: Any, other: Any) -> Any:
         if is_labelled(other):
             return NotImplemented
-        pair = (_values(other), self.held._val) if reflected else (self.held._val, _values(other))
+        pair = (values_of_column(other), self.held._val) if reflected else (self.held._val, values_of_column(other))
         return _column(_without_missing(apply, pair, {}))
 
     return run

@@ -22,6 +22,7 @@ from funcgrad.numpy.columns import (
     is_labelled,
     shared_truth,
     traced_column_of,
+    values_of_column,
 )
 from funcgrad.numpy.hints import user_line
 from funcgrad.numpy.table_groups import frame_of_rows, with_traced_groups
@@ -375,7 +376,7 @@ def values(x: Any) -> Any:
             return pd.DataFrame(x).to_numpy()
         return fnp.stack([values(x.iloc[:, i]) for i in range(x.shape[1])], axis=1)
     inside = getattr(x, "array", x) if is_labelled(x) else x
-    return _values(inside) if x is inside or isinstance(inside, TracedColumn) else np.asarray(x)
+    return values_of_column(inside) if x is inside or isinstance(inside, TracedColumn) else np.asarray(x)
 
 
 def with_labels(found: Any, *ends: Any) -> Any:

@@ -194,6 +194,16 @@ def test_an_arrow_costs_two_products():
     np.testing.assert_allclose(hessian(arrow, sparsity="auto")(X).toarray(), hessian(arrow)(X), rtol=1e-12)
 
 
+@pytest.mark.parametrize("operation", [fnp.cumsum, lambda x, axis: fnp.real(fnp.fft.rfft(x, axis=axis))])
+@pytest.mark.parametrize("axis", [0, -1])
+def test_operations_along_a_long_axis_do_not_join_the_other_axes(operation, axis):
+    x = np.moveaxis(RNG.normal(size=(3, 120)), -1, axis)
+    found = jacobian(lambda x: operation(x, axis=axis), sparsity="auto")(x)
+    want = jacrev(lambda x: operation(x, axis=axis))(x).reshape(found.shape)
+    np.testing.assert_allclose(found.toarray(), want, atol=1e-12)
+    assert found.nnz == found.shape[0] * 120
+
+
 def test_patterns_of_two_axes_and_of_trees():
     def stencil(u):
         padded = fnp.pad(u, 1)
