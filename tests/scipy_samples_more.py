@@ -243,5 +243,4 @@ REFUSED = {
         "mathieu_modsem2 pro_ang1 obl_ang1 pro_rad1 pro_rad2 obl_rad1 obl_rad2 pro_cv obl_cv ellip_harm ellip_harm_2 "
         "ellip_normal lqn lqmn lmbda riccati_jn riccati_yn"
     ),
-    "scipy.sparse": ("expand_dims",),
 }
