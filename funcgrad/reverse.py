@@ -402,7 +402,11 @@ def backward(seeds: list[tuple[Record, Any]], leaves: int) -> list[Any]:
     owned: set[int] = set()  # numbers of records whose cotangent is a buffer that this pass allocated
     pending: dict[int, Any] = {}  # by number of a record: the sum of its cotangents so far
     heap = [_END]
-    _seed(pending, heap, owned, seeds)
+    if len(seeds) == 1 and seeds[0][1] is not None:  # the most frequent case; no variable may hold the record
+        heap.insert(0, seeds[0][0])
+        pending[seeds[0][0][0]] = seeds[0][1]
+    else:
+        _seed(pending, heap, owned, seeds)
     seeds.clear()
     _visit(pending, heap, owned)
     results: list[Any] = list(map(pending.get, range(0, -leaves, -1)))

@@ -226,7 +226,9 @@ def _select_leaves(options: _Options, args: Any) -> tuple[list[Any], Rebuild, Re
     """Return the leaves to differentiate, and functions that make arguments and gradient of values for these leaves."""
     argnums = options.argnums
     if type(argnums) is int and -len(args) <= argnums < len(args) and not options.holomorphic:
-        shallow = _flatten_shallow(args[argnums])
+        x = args[argnums]
+        known = type(x) is float or (type(x) is np.ndarray and x.dtype is _ONE.dtype)  # the most frequent cases
+        shallow = ([x], _take_first) if known else _flatten_shallow(x)
         if shallow is not None:
             live, rebuild = shallow
             if len(args) == 1 and rebuild is _take_first:
@@ -257,8 +259,6 @@ def _flatten_shallow(x: Any) -> tuple[list[Any], Rebuild] | None:
     then takes ``tree.flatten``.
     """
     kind = type(x)
-    if kind is float or (kind is np.ndarray and x.dtype is _ONE.dtype):  # the most frequent cases
-        return [x], _take_first
     if kind is dict:
         names, leaves = list(x), list(x.values())
         return (leaves, lambda new: dict(zip(names, new, strict=True))) if all(map(is_plain_float, leaves)) else None

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad.backend import is_table_class
+from funcgrad.core import Tracer
 
 __all__ = ["accepting_tables", "function_of_pandas"]
 
@@ -19,6 +20,8 @@ _METHODS = frozenset(
         *("mean", "min", "prod", "repeat", "round", "searchsorted", "std", "sum", "take", "var"),
     )
 )
+#: Types of arrays that are no tables: the quick look at them is what an operation on a few numbers can afford.
+_ARRAYS = frozenset((Tracer, np.ndarray))
 
 
 @cache
@@ -30,7 +33,7 @@ def accepting_tables(home: str, name: str, operation: Any) -> Any:
 
     @wraps(operation)
     def call(*args: Any, **kwargs: Any) -> Any:
-        if args and is_table_class(type(args[0])):
+        if args and type(args[0]) not in _ARRAYS and is_table_class(type(args[0])):
             return theirs(*args, **kwargs)
         return operation(*args, **kwargs)
 

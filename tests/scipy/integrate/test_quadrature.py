@@ -446,3 +446,19 @@ def test_integrands_that_close_over_traced_values_on_one_branch_only():
         assert jvp(f, (2.0,), (1.0,))[1] == pytest.approx(power * 0.095 * 2.0 ** (power - 1))
         np.testing.assert_allclose(vmap(grad(f))(np.array([2.0, 3.0])), [grad(f)(2.0), grad(f)(3.0)])
     assert grad(grad(above))(2.0) == pytest.approx(0.19)
+
+
+def test_integrands_that_ask_for_whole_numbers():
+    closed = lambda k: integrate.quad(lambda x: k * k * (1 + int(np.minimum(x, 1.99))), 0.0, 2.0)[0]
+    np.testing.assert_allclose([grad(closed)(0.9), grad(grad(closed))(0.9)], [5.4, 6.0])
+    each = lambda k: integrate.quad(lambda x, k: k * k * float(x), 0.0, 2.0, (k,))[0]  # a path for each point
+    np.testing.assert_allclose([grad(each)(0.9), grad(grad(each))(0.9)], [3.6, 4.0])
+    large = lambda k: integrate.quad(lambda x, k: k * int(1e300 * x), 0.0, 2.0, (k,))[0]
+    np.testing.assert_allclose(grad(large)(0.9), 2e300)
+
+
+def test_integrands_that_choose_entries_by_a_mask():
+    closed = lambda k: integrate.quad(
+        lambda x: np.sum((k * k * np.array([x, 1.0]))[np.array([x > 0.5, True])]), 0.0, 1.0, points=[0.5]
+    )[0]
+    np.testing.assert_allclose([grad(closed)(0.9), grad(grad(closed))(0.9)], [1.375 * 1.8, 1.375 * 2])
