@@ -6,6 +6,7 @@ import operator
 from collections.abc import Callable
 from functools import partial
 from importlib import import_module
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -159,6 +160,12 @@ for _method in ["multiply", "subtract", "divide", "lt", "le", "gt", "ge", "eq", 
     setattr(_Table, _method, _labelling_method(_method))
 
 
+#: Options with which a part of a table may be updated: before version 3, pandas warns that the part may be a copy.
+_WITHOUT_WARNING = {
+    name: False for name in ("verify_is_copy",) if name in signature(pd.DataFrame._update_inplace).parameters
+}
+
+
 def _in_place_operator(name: str) -> Callable[..., Any]:
     """Return the in-place operator ``name`` of a table; the method that pandas calls does not know traced values."""
 
@@ -166,7 +173,7 @@ def _in_place_operator(name: str) -> Callable[..., Any]:
         if not isinstance(other, Tracer):
             return getattr(super(_Table, self), f"__i{name}__")(other)
         found = getattr(operator, name)(self, other)
-        self._update_inplace(found.reindex_like(self))
+        self._update_inplace(found.reindex_like(self), **_WITHOUT_WARNING)
         return self
 
     return method

@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
+import scipy
 import scipy.sparse as sp
-from helpers import differences
+from helpers import at_least, differences
 
 from funcgrad import grad, hessian, value_and_grad, vmap
 
@@ -46,6 +47,12 @@ PROGRAMS = {
     "contracted with sparse": lambda x: cube(x).tensordot(vector(x)[:3], axes=1),
     "copied": lambda x: cube(x).astype(float).copy().tocoo().power(2),
 }
+if not at_least(scipy, "1.17.0"):  # older versions have no such functions, indices and reductions
+    for newer in (
+        *("expanded", "expanded to three axes", "expanded constants", "inner products", "reshaped", "elements"),
+        *("transposed", "exchanged", "sums", "means", "contracted with sparse"),
+    ):
+        del PROGRAMS[newer]
 
 
 def number(found):
@@ -83,5 +90,6 @@ def test_classes_and_errors():
     assert grad(f)(X).tolist() == [1.0] * 4
     with pytest.raises(AttributeError, match=r"1 axes has no attribute 'nothing'. Use A.toarray"):
         grad(lambda x: vector(x).nothing)(X)
-    with pytest.raises(ValueError, match="Invalid axis 4"):
-        grad(lambda x: sp.expand_dims(vector(x), axis=4).sum())(X)
+    if at_least(scipy, "1.17.0"):
+        with pytest.raises(ValueError, match="Invalid axis 4"):
+            grad(lambda x: sp.expand_dims(vector(x), axis=4).sum())(X)
