@@ -202,6 +202,7 @@ LARGE = {
 }
 
 
+@pytest.mark.counts
 @pytest.mark.parametrize("name", LARGE)
 def test_a_large_jacobian_takes_little_more_memory_than_its_result(name):
     transform, fun, size, most = LARGE[name]
