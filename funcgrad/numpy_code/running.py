@@ -42,15 +42,22 @@ class Rebuilt:
     Args:
         fun: a user's function.
         level: how much is rebuilt, see ``translation``.
+        plan: how to call the function, if it is known.
     """
 
-    __slots__ = ("_plan", "fun", "level")
+    __slots__ = ("_owner", "_plan", "fun", "level")
     retries_itself = True
 
-    def __init__(self, fun: Callable[..., Any], level: int) -> None:
-        self.fun = fun
+    def __init__(self, fun: Callable[..., Any], level: int, plan: _CallPlan | None = None) -> None:
+        self.fun, self._owner, function = fun, None, fun
         self.level = level
-        self._plan = _CallPlan(fun, level)
+        if type(fun) is MethodType and type(fun.__func__) is FunctionType:
+            function, self._owner = fun.__func__, fun.__self__
+        self._plan = _CallPlan(function, level) if plan is None else plan
+
+    def of_method(self, method: MethodType) -> Rebuilt:
+        """Return ``method``, whose function this is, rebuilt: what was found out about the function holds for it."""
+        return Rebuilt(method, self.level, self._plan)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:  # noqa: C901, PLR0912 - helper calls would cost a tenth
         """Run the function."""
@@ -74,8 +81,8 @@ class Rebuilt:
                 if type(x) not in _UNREPLACED:
                     given = tuple(map(translate.argument, args))
                     break
-            if plan.owner is not None:
-                given = (translate.owner(plan.owner, run, begins), *given)
+            if (owner := self._owner) is not None:
+                given = (translate.owner(owner, run, begins), *given)
             if built is None or (built[1] and not has_same_values(built[1])):
                 built = plan.current_replacement(translate)
             if kwargs:
@@ -100,7 +107,8 @@ class Rebuilt:
             if not translate.is_stale():
                 return self._plan
             _TRANSLATORS[level] = Translator(level)
-        self._plan = _CallPlan(self.fun, level)
+        _LATEST.clear()
+        self._plan = _CallPlan(self._plan.function, level)
         return self._plan
 
     def __getattr__(self, name: str) -> Any:
@@ -116,18 +124,15 @@ class _CallPlan:
     Attributes:
         translate: the translator.
         function: the function; for a method, its function.
-        owner: the object of a method, else None.
         built: the replacement, valid in every run while its closure variables stay; None if no such replacement exists.
     """
 
-    __slots__ = ("built", "function", "owner", "translate")
+    __slots__ = ("built", "function", "translate")
 
-    def __init__(self, fun: Any, level: int) -> None:
+    def __init__(self, function: Any, level: int) -> None:
         self.translate = _TRANSLATORS[level]
         self.built: Built | None = None
-        self.function, self.owner = fun, None
-        if type(fun) is MethodType and type(fun.__func__) is FunctionType:
-            self.function, self.owner = fun.__func__, fun.__self__
+        self.function = function
 
     def current_replacement(self, translate: Translator) -> Built:
         """Return the current replacement for the function."""
@@ -278,10 +283,9 @@ def rebuilt_if_known(fun: Any) -> Any:
     if not built_before:
         return fun
     kind = type(fun)
-    if kind is FunctionType:
-        code = fun.__code__
-    elif kind is MethodType and type(fun.__func__) is FunctionType:
-        code = fun.__func__.__code__
+    function = fun.__func__ if kind is MethodType else fun
+    if type(function) is FunctionType:
+        code = function.__code__
     elif hasattr(kind, "retries_itself"):
         return fun
     else:
@@ -289,14 +293,14 @@ def rebuilt_if_known(fun: Any) -> Any:
     found = built_before.get(id(code))
     if found is None or found() is not code or is_as_written():
         return fun
-    if kind is not FunctionType:
+    if type(function) is not FunctionType:
         return Rebuilt(fun, found.stored)
     made = _LATEST.get(id(code))
-    if made is None or made.fun is not fun or made.level != found.stored:
+    if made is None or made.fun is not function or made.level != found.stored:
         if len(_LATEST) > _MANY:
             _LATEST.clear()
-        made = _LATEST[id(code)] = Rebuilt(fun, found.stored)
-    return made
+        made = _LATEST[id(code)] = Rebuilt(function, found.stored)
+    return made if function is fun else made.of_method(fun)
 
 
 def run_or_rebuild(fun: Any, work: Callable[[Any], Any]) -> Any:
