@@ -167,7 +167,8 @@ class Tracer:
     def _class(self) -> type:
         """Return the class that ``isinstance`` finds: the class of the array or number that the tracer represents.
 
-        A function therefore takes the same branch with and without a transform. Only ``type`` reveals the tracer.
+        A function therefore takes the same branch with and without a transform. Only ``type`` reveals the tracer, and
+        ``repr``, which is for people.
         """
         value, as_numpy = self._val, self._trace.as_numpy
         while type(value) is Tracer:

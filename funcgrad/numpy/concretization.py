@@ -225,14 +225,11 @@ def _shared_integer(x: Tracer) -> Any:
 
 
 def _format(x: Tracer, spec: str) -> str:
-    """Format the value by ``spec``, for printing; without a ``spec``, print the tracer itself.
-
-    A number in a ``vmap`` prints as the array of the numbers of all examples.
-    """
+    """Format the value by ``spec``. A number in a ``vmap`` gives the text of the numbers of all examples."""
+    if not spec:
+        return str(x)
     if (whole := _shared_integer(x)) is not None:
         return format(whole, spec)
-    if not spec:
-        return repr(x)
     bottom = plain_value(x)
     if backend.is_jax_tracer(bottom):
         raise ConcretizationError(
@@ -240,12 +237,13 @@ def _format(x: Tracer, spec: str) -> str:
             "f'{x}' to see shape and dtype, or print the numbers when they are computed, with jax.debug.print."
         )
     if x.shape or _innermost_batch(x) is None:
-        return _as_traced_text(x, format(bottom, spec), spec)  # NumPy refuses to format arrays
+        return _as_traced_text(x, format(bottom, spec), has_all_digits(spec))  # NumPy refuses to format arrays
     shown: Any = {"all": lambda number: format(number, spec)}
-    return _as_traced_text(x, np.array2string(np.asarray(bottom), formatter=shown, threshold=20, edgeitems=2), spec)
+    text = np.array2string(np.asarray(bottom), formatter=shown, threshold=20, edgeitems=2)
+    return _as_traced_text(x, text, has_all_digits(spec))
 
 
-def _as_traced_text(x: Tracer, text: str, spec: str) -> str:
+def _as_traced_text(x: Tracer, text: str, is_complete: bool, describes: bool = False) -> str:
     """Return ``text``, which shows ``x``, as a string that remembers ``x``, unless ``x`` is a constant."""
     if is_buffer(x) or not _is_worth_remembering(x if x._trace.is_bit_exact else strip_constant_tracers(x)):
         return text
@@ -253,7 +251,7 @@ def _as_traced_text(x: Tracer, text: str, spec: str) -> str:
         run.note_text(x, text)  # the program may read the number from the text
     else:
         pending_refusals.setdefault(_thread_of(x), "")
-    return TracedText.of(text, x, has_all_digits(spec))
+    return TracedText.of(text, x, is_complete, describes)
 
 
 def check_text(values: Any) -> None:
@@ -272,7 +270,7 @@ def check_text(values: Any) -> None:
         for value in values:
             check_text(value)
     elif isinstance(values, (str, bytes)):
-        read = (values if isinstance(values, str) else values.decode("latin-1")).strip()
+        read = (str.__str__(values) if isinstance(values, str) else values.decode("latin-1")).strip()
         for _, shown in run.texts:
             if shown.strip() in read or (len(read) >= _SHORTEST_MATCH and read in shown):
                 refuse_text(str(values))
@@ -287,12 +285,19 @@ def _is_worth_remembering(x: Any) -> bool:
 
 
 def _str(x: Tracer) -> str:
-    whole = _shared_integer(x)
-    return repr(x) if whole is None else str(whole)
+    """Return the text of the numbers, as outside of the transform; what JAX does not know yet shows as a tracer."""
+    if (whole := _shared_integer(x)) is not None:
+        return str(whole)
+    bottom = plain_value(x)
+    if backend.is_jax_tracer(bottom):
+        return repr(x)
+    alone = _innermost_batch(x) is None
+    text = str(bottom) if alone else np.array2string(np.asarray(bottom), threshold=20, edgeitems=2)
+    return _as_traced_text(x, text, not x.shape)
 
 
 def _repr(x: Tracer) -> str:
-    return _as_traced_text(x, _description(x), "")
+    return _as_traced_text(x, _description(x), True, describes=True)
 
 
 def _description(x: Tracer) -> str:

@@ -23,23 +23,23 @@ class TracedText(str):
         trace: a weak reference to its trace.
         first: the original string, before parts were taken.
         is_complete: whether the string has all digits of the number.
-        is_batched: whether the string shows the numbers of all examples of a ``vmap``.
+        shows: what the string shows if that is not one number, so that code cannot ask for its length or its parts.
     """
 
-    __slots__ = ("first", "is_batched", "is_complete", "source", "trace")
+    __slots__ = ("first", "is_complete", "shows", "source", "trace")
 
     source: Any
     trace: Any
     first: str
     is_complete: bool
-    is_batched: bool
+    shows: str
 
     @classmethod
-    def of(cls, text: str, x: Tracer, is_complete: bool) -> TracedText:
-        """Return ``text`` as the string of ``x``."""
+    def of(cls, text: str, x: Tracer, is_complete: bool, describes: bool = False) -> TracedText:
+        """Return ``text`` as the string of ``x``; ``describes`` says that it is the ``repr`` of a tracer."""
         made = cls(text)
         made.source, made.trace, made.first, made.is_complete = ref(x), ref(x._trace), str.__str__(made), is_complete
-        made.is_batched = any(trace.hidden_axes for trace in traces_of([x]))
+        made.shows = "" if describes else _several_numbers(x)
         return made
 
     def number(self) -> Any:
@@ -62,29 +62,31 @@ class TracedText(str):
         return float(found)
 
     def __int__(self) -> int:
-        if self.is_batched:
+        if self.shows:
             refuse_text(self)
         return int(str.__str__(self))
 
     def __eq__(self, other: object) -> bool:
-        """Whether the string equals ``other``; an error for a batch, where each example has another string."""
-        self._check_alone(other)
+        """Whether the string equals ``other``; an error if it shows more than one number."""
+        if type(other) is str:  # two strings of a batch may be compared
+            self._check_alone("text == other")
         return str.__eq__(self, other)
 
     def __ne__(self, other: object) -> bool:
-        self._check_alone(other)
+        if type(other) is str:
+            self._check_alone("text != other")
         return str.__ne__(self, other)
 
-    __hash__ = str.__hash__
+    __hash__ = str.__hash__  # replaced below, by ``_question``
 
-    def _check_alone(self, other: object) -> None:
-        # two strings of a batch may be compared
-        trace = self.trace() if self.is_batched and type(other) is str else None
+    def _check_alone(self, call: str) -> None:
+        """Check that the string shows one number only."""
+        trace = self.trace() if self.shows else None
         if trace is not None and (trace.open or is_being_repeated(trace.level)):
             raise note_refusal(
                 ConcretizationError(
-                    f"text == other: one text was asked for, got {str.__repr__(self)}, which shows the numbers of all "
-                    f"examples of a vmap{user_line()}. Compare the numbers: funcgrad.numpy.where(x == other, a, b)."
+                    f"{call}: one text was asked for, got {str.__repr__(self)}, which shows {self.shows}{user_line()}. "
+                    "Compare the numbers: funcgrad.numpy.where(x == other, a, b)."
                 )
             )
 
@@ -97,6 +99,14 @@ class TracedText(str):
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         return str, (str.__str__(self),)
+
+
+def _several_numbers(x: Tracer) -> str:
+    """Return what a text of ``x`` shows if each example of a batch, or each later run, has its own number."""
+    traces = list(traces_of([x]))
+    if any(trace.hidden_axes for trace in traces):
+        return "the numbers of all examples of a vmap"
+    return "a number that each later run of a recorded program has anew" if any(t.is_bit_exact for t in traces) else ""
 
 
 def refuse_text(text: str) -> NoReturn:
@@ -127,7 +137,7 @@ def _part(whole: TracedText, found: Any) -> Any:
         return found
     made = TracedText(found)
     made.source, made.trace, made.first = whole.source, whole.trace, whole.first
-    made.is_complete, made.is_batched = whole.is_complete, whole.is_batched
+    made.is_complete, made.shows = whole.is_complete, whole.shows
     return made
 
 
@@ -140,6 +150,25 @@ _PART_METHODS = "strip lstrip rstrip split rsplit splitlines partition rpartitio
 _OTHER_METHODS = "zfill ljust rjust center lower upper __getitem__ __add__ __mul__ __rmul__"
 for _name in f"{_PART_METHODS} {_OTHER_METHODS}".split():
     setattr(TracedText, _name, _traced_text_method(_name))
+
+
+def _question(name: str) -> Callable[..., Any]:
+    """Return the method ``name`` of ``str`` such that it raises an error if the string shows several numbers."""
+    plain = getattr(str, name)
+    call = {"__len__": "len(text)", "__hash__": "hash(text)", "__contains__": "part in text", "__iter__": "iter(text)"}
+    shown = call.get(name) or f"text.{name}"
+
+    def asked(self: TracedText, *args: Any) -> Any:
+        self._check_alone(shown)
+        return plain(self, *args)
+
+    return asked
+
+
+_COMPARISONS = "__len__ __hash__ __iter__ __contains__ __lt__ __le__ __gt__ __ge__"
+_SEARCHES = "startswith endswith find rfind index rindex count isalnum isalpha isdecimal isdigit isnumeric isspace"
+for _name in f"{_COMPARISONS} {_SEARCHES}".split():
+    setattr(TracedText, _name, _question(_name))
 setattr(TracedText, "__radd__", lambda self, other: _part(self, str.__add__(other, self)))  # noqa: B010  (as above)
 
 

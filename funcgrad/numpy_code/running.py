@@ -488,7 +488,8 @@ def is_conversion(error: BaseException, before: BaseException | None = None) -> 
     of_two_kinds = "Multiple namespaces" in text and "funcgrad" in text  # an error message of SciPy
     is_sparse = "is a sparse matrix, got" in text  # the right operand of an operator, see ``sparse.ConstantMatrix``
     is_sparse = is_sparse or "got matrix of" in text or text.startswith("matrix(x): a traced")  # see ``matrices``
-    names_tracer = "Tracer" in text and not isinstance(error, FuncgradError)  # funcgrad's messages may show tracers
+    may_show_tracer = "Tracer" in text or message == ""  # a text of a traced number was made, perhaps this one
+    names_tracer = may_show_tracer and not isinstance(error, FuncgradError)  # funcgrad's messages may show tracers
     in_place = text.startswith("'NotImplementedType' object has no attribute")  # ``series *= x`` of pandas
     return names_tracer or asks_for_memory or of_two_kinds or is_sparse or in_place or backend.NO_ARRAY in text
 

@@ -1,6 +1,7 @@
 # ruff: noqa: UP031
 """Printing a traced value: the text under each transform, and the error where a value cannot be shown."""
 
+import io
 import sys
 
 import numpy as np
@@ -31,7 +32,15 @@ WITH_SPEC = {
     "format": lambda x: format(x, ".3f"),
     "str.format": lambda x: "{:.3f}".format(x),  # noqa: UP032
 }
-WITHOUT = {"str": str, "repr": repr, "f-string": lambda x: f"{x}", "%s": lambda x: "%s" % x, "%r": lambda x: "%r" % x}
+WITHOUT_SPEC = {
+    "str": str,
+    "f-string": lambda x: f"{x}",
+    "%s": lambda x: "%s" % x,
+    "format": format,
+    "str.format": lambda x: "{}".format(x),  # noqa: UP032
+    "print": lambda x: "".join(printed(x)),
+}
+DESCRIBING = {"repr": repr, "f-string": lambda x: f"{x!r}", "%r": lambda x: "%r" % x, "list": lambda x: str([x])}
 
 
 def said(run, show):
@@ -43,6 +52,27 @@ def said(run, show):
 
     run(fun)
     return texts[0]
+
+
+def printed(x):
+    with io.StringIO() as out:
+        print(x, end="", file=out)
+        return [out.getvalue()]
+
+
+@pytest.mark.parametrize("run", ONE)
+@pytest.mark.parametrize("show", WITHOUT_SPEC.values(), ids=WITHOUT_SPEC)
+def test_numbers_and_arrays_show_as_outside(run, show):
+    assert said(ONE[run], show) == show(X)
+    assert said(ONE[run], lambda x: show(round(x * 10, 1) * np.ones((2, 3)))) == show(np.full((2, 3), 5.1))
+    assert said(ONE[run], lambda x: show(x + 1j)) == show(X + 1j)
+    assert len(said(ONE[run], lambda x: show(x * np.ones(10_000)))) < 200
+
+
+@pytest.mark.parametrize("run", BATCH)
+@pytest.mark.parametrize("show", WITHOUT_SPEC.values(), ids=WITHOUT_SPEC)
+def test_a_batch_shows_all_numbers(run, show):
+    assert said(BATCH[run], show) == "[0.51234 0.7    ]"
 
 
 @pytest.mark.parametrize("run", ONE)
@@ -68,9 +98,15 @@ def test_many_examples_and_batches_of_batches():
 
 
 @pytest.mark.parametrize("run", {**ONE, **BATCH, **COMPILED})
-@pytest.mark.parametrize("show", WITHOUT)
-def test_without_a_format_the_tracer_shows(run, show):
-    assert "Tracer(" in said({**ONE, **BATCH, **COMPILED}[run], WITHOUT[show])
+@pytest.mark.parametrize("show", DESCRIBING)
+def test_repr_describes_the_tracer(run, show):
+    assert "Tracer(" in said({**ONE, **BATCH, **COMPILED}[run], DESCRIBING[show])
+
+
+@pytest.mark.parametrize("run", COMPILED)
+@pytest.mark.parametrize("show", WITHOUT_SPEC)
+def test_what_jit_does_not_know_shows_as_a_tracer(run, show):
+    assert "Tracer" in said(COMPILED[run], WITHOUT_SPEC[show])
 
 
 @pytest.mark.usefixtures("written")

@@ -2,11 +2,14 @@
 
 import ast
 import decimal
+import io
 import json
 import logging
 import math
 import pickle
+import pprint
 import threading
+import warnings
 from decimal import Decimal
 from fractions import Fraction
 
@@ -16,7 +19,7 @@ import scipy.linalg.lapack
 
 import funcgrad.numpy as fnp
 from funcgrad import as_written, custom_jvp, custom_vjp, grad, hessian, jvp, no_grad, vmap
-from funcgrad.errors import ConcretizationError, ConversionError
+from funcgrad.errors import ConcretizationError, ConversionError, EagerWarning
 from funcgrad.interop import jit
 from funcgrad.running import pending_refusals
 
@@ -403,8 +406,55 @@ def test_texts_of_a_batch_are_not_compared():
     assert grad(f)(0.1) == 2.0
     for fun in (f, g):
         for run in (vmap(fun), vmap(grad(fun))):
-            with pytest.raises(ConcretizationError, match=r"text == other.*Compare the numbers"):
+            with pytest.raises(ConcretizationError, match=r"text [!=]= other.*Compare the numbers"):
                 run(np.array([0.1, 0.2]))
     texts = []
     vmap(lambda x: texts.append(f"{x:.1f}") or x)(np.array([0.1, 0.2]))
     assert texts == ["[0.1 0.2]"]  # after the run
+
+
+@pytest.mark.parametrize(
+    "factor",
+    [
+        lambda x: len(str(int(x))),
+        lambda x: len(f"{float(x):.17g}".split(".")[0]),
+        lambda x: {"1": 2.0}.get(str(round(x)), 3.0),
+        lambda x: 2.0 if str(int(x)) in {"1", "2"} else 3.0,
+        lambda x: sum(digit == "1" for digit in str(int(x))),
+        lambda x: 2.0 if "." in str(x) else 3.0,
+        lambda x: 2.0 if str(x) < "2" else 3.0,
+        lambda x: 2.0 if f"{x}".startswith("1") else 3.0,
+        lambda x: f"{x}".find("."),
+        lambda x: f"{x}".count("1"),
+        lambda x: 2.0 if str(int(x)).isdigit() else 3.0,
+    ],
+)
+def test_texts_as_data(factor):
+    """In a batch there is no one text; a recorded program would keep the text of its first number."""
+    f = lambda x: x * factor(x)
+    assert grad(f)(1.5) == factor(1.5)
+    assert grad(f)(10.25) == factor(10.25)
+    for run in (vmap(f), vmap(grad(f))):
+        with pytest.raises(ConcretizationError, match=r"one text was asked for, got .* all examples of a vmap"):
+            run(np.array([1.5, 10.25]))
+    for plain in (f, grad(f)):
+        recorded = jit(plain, backend="numpy")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", EagerWarning)  # not from ``int(x)``, which is checked in later runs
+            assert [recorded(x) for x in (1.5, 10.25, 1.5)] == [plain(x) for x in (1.5, 10.25, 1.5)]
+
+
+def test_a_text_of_a_batch_is_shown():
+    """Nothing that shows a text asks for its length, key or parts; `pprint` asks for those of a `repr`."""
+
+    def shows(x):
+        pprint.pprint({"x": [x]}, stream=io.StringIO())
+        text = f"{x:.1f}"
+        print(text, file=out)
+        logging.getLogger("funcgrad.tests").error(text)
+        out.write("%s|%10s|" % (text, text) + "-".join([text, text]) + text.center(12))  # noqa: UP031
+        return x
+
+    out = io.StringIO()
+    vmap(shows)(np.array([1.5, 10.25]))
+    assert out.getvalue() == "[1.5 10.2]\n[1.5 10.2]|[1.5 10.2]|[1.5 10.2]-[1.5 10.2] [1.5 10.2] "
