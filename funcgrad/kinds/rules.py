@@ -121,7 +121,7 @@ def _bind_foreign(primitive: Primitive, args: tuple[Any, ...], position: int, pa
         return made
     if (made := _call_operator_of(primitive, args, position)) is not NotImplemented:
         return made
-    if (made := _compute_dates(primitive, args, params)) is not NotImplemented:
+    if (made := _compute_other_constants(primitive, args, params)) is not NotImplemented:
         return made
     operand = args[position]
     if isinstance(operand, _SEQUENCES):
@@ -149,15 +149,15 @@ def _call_operator_of(primitive: Primitive, args: tuple[Any, ...], position: int
     return NotImplemented if method is None else method(operand, other)
 
 
-def _compute_dates(primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+def _compute_other_constants(primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
     """Compute with NumPy on dates, times or texts and constants, such as ``start + numpy.arange(3)``.
 
-    Return ``NotImplemented`` if an argument is traced or of another type, or if NumPy raises a ``TypeError``.
+    Also compare arrays of objects, such as ``numpy.equal(objects, None)``. Return ``NotImplemented`` if an argument is
+    traced or of another type, or if NumPy raises a ``TypeError``.
     """
     plain = tuple([x._val if is_buffer(x) else x for x in args])
-    if not all(backend.is_value(x) or backend.is_date_or_text(x) for x in plain) or any(
-        isinstance(x, Tracer) for x in plain
-    ):
+    accepted = _is_comparable if primitive.name in ("equal", "not_equal") else backend.is_date_or_text
+    if not all(backend.is_value(x) or accepted(x) for x in plain) or any(isinstance(x, Tracer) for x in plain):
         return NotImplemented
     try:
         ans = primitive.compute(plain, params)
@@ -166,6 +166,12 @@ def _compute_dates(primitive: Primitive, args: tuple[Any, ...], params: dict[str
     if not any(map(is_buffer, args)):
         return ans
     return tuple([as_buffer(a, plain) for a in ans]) if primitive.multiple else as_buffer(ans, plain)
+
+
+def _is_comparable(x: Any) -> bool:
+    """Whether NumPy compares ``x``: None, dates, texts, or an array of objects, which may hold traced numbers."""
+    is_array_of_objects = type(x) is np.ndarray and x.dtype == object
+    return is_array_of_objects or x is None or isinstance(x, str) or backend.is_date_or_text(x)
 
 
 def unpack_traced(

@@ -142,7 +142,7 @@ def _as_object_array(items: Any) -> np.ndarray | None:
         return mark
 
     made = np.asarray(marked(items), object)
-    if all(id(x) in marks or x is None or isinstance(x, (int, float, complex, np.number)) for x in made.flat):
+    if all(id(x) in marks or isinstance(x, (int, float, complex, np.number)) for x in made.flat):
         return None
     for place, x in enumerate(made.flat):
         if id(x) in marks:
@@ -151,8 +151,11 @@ def _as_object_array(items: Any) -> np.ndarray | None:
 
 
 def _converted(a: Array, dtype: Any, copy: bool | None) -> Array:
-    """Convert a tracer or an array of another library to ``dtype``; the latter is immutable and never copied."""
-    if dtype is None or np.dtype(dtype) == a.dtype:
+    """Convert a tracer or an array of another library to ``dtype``; the latter is immutable and never copied.
+
+    Numbers stay numbers where objects are asked for: programs take any dtype so, to look at the elements.
+    """
+    if dtype is None or np.dtype(dtype) in (a.dtype, np.dtype(object)):
         return _copy_in_order(a, "K") if copy else a
     if copy is False:
         raise ValueError("Unable to avoid copy while creating an array as requested.")

@@ -293,6 +293,34 @@ class _TranslatedAttribute:
 _GONE: Any = object()
 
 
+class _Descriptor:
+    """Descriptor of a user's class, translated in each run: its methods are rebuilt, and it may hold arrays."""
+
+    __slots__ = ("member", "translate")
+
+    def __init__(self, member: Any, translate: Any) -> None:
+        self.member, self.translate = member, translate
+
+    def _rebuilt(self) -> Any:
+        return self.translate(self.member)[0]
+
+    def __get__(self, obj: Any, cls: type | None = None) -> Any:
+        rebuilt = self._rebuilt()
+        return rebuilt.__get__(obj, cls) if hasattr(type(rebuilt), "__get__") else rebuilt
+
+
+class _DataDescriptor(_Descriptor):
+    """Descriptor that takes precedence over an attribute of the object with the same name."""
+
+    __slots__ = ()
+
+    def __set__(self, obj: Any, value: Any) -> None:
+        self._rebuilt().__set__(obj, value)
+
+    def __delete__(self, obj: Any) -> None:
+        self._rebuilt().__delete__(obj)
+
+
 class _LazyMethod(_LazyMember):
     """Function, static or plain, that is rebuilt at its first lookup."""
 
@@ -352,6 +380,9 @@ def _rebuilt_member(member: Any, translate: Any) -> Any:
         return dispatching
     if f"{type(member).__module__}.{type(member).__name__}" in DECORATED:
         return rebuild_decorated(member, translate)
+    if any(type(getattr(type(member), name, None)) is FunctionType for name in ("__get__", "__set__")):
+        kind = _DataDescriptor if hasattr(type(member), "__set__") else _Descriptor
+        return kind(member, translate)
     return as_format_string(member)
 
 

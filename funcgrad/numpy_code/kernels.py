@@ -40,6 +40,7 @@ from funcgrad.numpy_code.radial import RADIAL
 from funcgrad.numpy_code.signals import SIGNALS
 from funcgrad.numpy_code.solvers import SOLVERS
 from funcgrad.numpy_code.splines import SPLINES, surface
+from funcgrad.numpy_code.state_space import STATE_SPACE
 from funcgrad.optional import import_scipy
 
 
@@ -369,8 +370,9 @@ def _without_traced_points(built: Callable[..., Any]) -> Callable[..., Any]:
     return init
 
 
-#: Wrappers of SciPy's rebuilt functions.
+#: Wrappers of rebuilt functions of SciPy and statsmodels.
 _WRAPPERS: dict[tuple[str, str], Callable[[Any], Callable[..., Any]]] = {
+    **STATE_SPACE,
     **{place: partial(elementwise, is_fixed=is_fixed) for place, is_fixed in ELEMENTWISE.items()},
     ("scipy.signal._ltisys", "place_poles"): _checked_place_poles,
     ("scipy.stats._distn_infrastructure", "rv_continuous._entropy"): entropy_of_density,
@@ -388,7 +390,7 @@ _WRAPPERS: dict[tuple[str, str], Callable[[Any], Callable[..., Any]]] = {
 }
 
 
-#: Modules of SciPy with functions that are replaced or wrapped here.
+#: Modules with functions that are replaced or wrapped here.
 MODULES_WITH_REPLACEMENTS = frozenset(
     (
         *[module for module, _ in (*_KERNELS, *_WRAPPERS)],

@@ -1,0 +1,101 @@
+"""Descriptors of a program's classes: their methods are rebuilt, as properties are."""
+
+import math
+
+import numpy as np
+import pytest
+
+from funcgrad import grad, hessian, vmap
+
+
+class Positive:
+    """Data descriptor that converts what is stored."""
+
+    def __set_name__(self, owner, name):
+        self.name = "_" + name
+
+    def __get__(self, obj, cls=None):
+        return self if obj is None else np.asarray(getattr(obj, self.name)) * 1.0
+
+    def __set__(self, obj, value):
+        setattr(obj, self.name, np.exp(np.asarray(value, float)))
+
+    def __delete__(self, obj):
+        setattr(obj, self.name, math.exp(2.0))
+
+
+class OnFirstUse:
+    """Descriptor without `__set__`, which an attribute of the object hides after the first use."""
+
+    weights = np.array([1.0, 2.0])
+
+    def __init__(self, fun):
+        self.fun = fun
+        self.name = fun.__name__
+
+    def __get__(self, obj, cls=None):
+        value = obj.__dict__[self.name] = self.fun(obj) * self.weights.dot([1.0, obj.rate])
+        return value
+
+
+class Model:
+    rate = Positive()
+
+    def __init__(self, rate=0.3):
+        self.rate = rate
+
+    @OnFirstUse
+    def wave(self):
+        return math.sin(self.rate)
+
+    def cost(self, x):
+        self.rate = x
+        return np.sum(self.rate * 2.0) + self.wave * self.wave
+
+    def without_rate(self, x):
+        before = math.sin(x)
+        del self.rate
+        return before * self.rate
+
+
+class Child(Model):
+    def cost(self, x):
+        return super().cost(x) * math.cos(x)
+
+
+@pytest.mark.parametrize("make", [Model, Child])
+def test_methods_of_descriptors_are_rebuilt(make):
+    outside = make()
+    step = 1e-6
+    expected = (make().cost(0.5 + step) - make().cost(0.5 - step)) / (2 * step)
+    for fun in (lambda x: make().cost(x), outside.cost):
+        np.testing.assert_allclose(grad(fun)(0.5), expected, rtol=1e-8)
+        second = (grad(fun)(0.5 + step) - grad(fun)(0.5 - step)) / (2 * step)
+        np.testing.assert_allclose(hessian(fun)(0.5), second, rtol=1e-7)
+        np.testing.assert_allclose(vmap(grad(fun))(np.array([0.5, 0.7])), [grad(fun)(0.5), grad(fun)(0.7)], rtol=1e-12)
+    assert vars(outside) == {"_rate": np.exp(0.3)}
+
+
+def test_a_descriptor_deletes():
+    np.testing.assert_allclose(grad(Model().without_rate)(0.5), math.cos(0.5) * math.exp(2.0), rtol=1e-12)
+
+
+def test_a_descriptor_of_the_class_itself():
+    assert grad(lambda x: math.sin(x) * len(Model.rate.name))(0.0) == len("_rate")
+    assert isinstance(Model.rate, Positive)
+
+
+def test_objects_are_compared():
+    """Arrays of objects are constants, or hold traced numbers beside other objects."""
+    kinds = np.array([None, "level", None], object)
+
+    def fun(x):
+        chosen = np.equal(kinds, None)
+        row = np.array([x, None], dtype=object)
+        numbers = np.array(np.array([x, 2.0], dtype=object), dtype=float)
+        return (
+            math.sin(x) * chosen.sum() + row[0] * np.not_equal(row, None).sum() + numbers.sum() * np.asarray(x, object)
+        )
+
+    expected = 2 * math.cos(0.5) + 1.0 + 2 * 0.5 + 2.0
+    np.testing.assert_allclose(grad(fun)(0.5), expected, rtol=1e-12)
