@@ -44,7 +44,8 @@ next_level = itertools.count(1).__next__
 ndarray = np.ndarray
 as_array = np.array
 float64 = np.float64
-DOUBLE, _SINGLE = np.dtype(float64), np.dtype(np.float32)
+DOUBLE, SINGLE = np.dtype(float64), np.dtype(np.float32)
+REAL = frozenset((DOUBLE, SINGLE))
 #: Value of ``Tracer.alias`` that marks a value as read-only.
 READ_ONLY: Final = object()
 _INTEGERS = frozenset((bool, int))
@@ -246,6 +247,11 @@ def aval_of(v: Any) -> Any:
     return v.aval if type(v) is Tracer else None
 
 
+def is_array(x: Any) -> bool:
+    """Whether ``x`` is an array, a number or a tracer: an argument that operations can take."""
+    return isinstance(x, Tracer) or backend.is_value(x)
+
+
 def is_plain_float(x: Any) -> bool:
     """Whether ``x`` is one real floating array or number, as most leaves are; it needs no further check."""
     kind = type(x)
@@ -314,8 +320,8 @@ def promoted_constant(v: Any, constant: Any, aval: Any, floats: frozenset[type],
     if kind is float or kind is int:
         if aval is not None:
             return zero_dim_doubles[constant] if converts and type(v) is ndarray else constant
-        if type(v) is ndarray and v.dtype is _SINGLE and converts:
-            return as_array(constant, _SINGLE)
+        if type(v) is ndarray and v.dtype is SINGLE and converts:
+            return as_array(constant, SINGLE)
         return None
     if kind is float64:
         return None if aval is None else constant

@@ -31,12 +31,11 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 
 from funcgrad import backend, blocks, generated
-from funcgrad.core import READ_ONLY, Primitive, Trace, Tracer, refuse_closure, shallow_copy, tracer_of
+from funcgrad.core import DOUBLE, READ_ONLY, Primitive, Trace, Tracer, refuse_closure, shallow_copy, tracer_of
 from funcgrad.ownership import unshare_results
 
 ndarray = np.ndarray
 float64 = np.float64
-_DOUBLE = np.dtype(float64)
 Record: TypeAlias = tuple[Any, ...]
 
 #: Expression that makes a record in a template: ``{parents}`` are names joined by commas, ``{saved}`` starts with one.
@@ -319,7 +318,7 @@ class ReverseTrace(Trace):
         made = Tracer()
         made._trace, made.node, made.alias = self, leaf_record(next(self.counter)), READ_ONLY
         if type(value) is ndarray:
-            made._val, made.aval = value, value.shape if value.dtype is _DOUBLE else None
+            made._val, made.aval = value, value.shape if value.dtype is DOUBLE else None
         elif type(value) is float64:
             made._val, made.aval = value, float64
         else:

@@ -22,11 +22,6 @@ from funcgrad.typing import PyTree
 from funcgrad.writable import as_inner_results
 
 
-def is_array(x: Any) -> bool:
-    """Whether ``x`` is an array, a number or a tracer."""
-    return isinstance(x, Tracer) or backend.is_value(x)
-
-
 def argument_positions(call: str, argnums: Argnums, args: Sequence[Any]) -> tuple[int, ...]:
     """Return the positions that ``argnums`` selects among ``args``, as non-negative numbers.
 

@@ -10,12 +10,12 @@ import numpy as np
 import funcgrad.numpy as fnp
 from funcgrad import backend, tree
 from funcgrad.batching import BatchTrace, is_batched
-from funcgrad.core import Tracer, tracer_of
+from funcgrad.core import Tracer, is_array, tracer_of
 from funcgrad.errors import BranchError, ConcretizationError, NotDifferentiableError
 from funcgrad.graph import GraphTrace, add_decision
 from funcgrad.keeping import copy_shared_constants
 from funcgrad.numpy.concretization import forget_refusal
-from funcgrad.transforms.arguments import check_results, is_array
+from funcgrad.transforms.arguments import check_results
 from funcgrad.transforms.stopping import stop_gradient
 from funcgrad.typing import PyTree
 from funcgrad.writable import identity_key

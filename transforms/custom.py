@@ -16,10 +16,9 @@ from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar
 import numpy as np
 
 from funcgrad import backend, tree
-from funcgrad.core import Tracer, describe, is_being_repeated, plain_value
+from funcgrad.core import Tracer, describe, is_array, is_being_repeated, plain_value
 from funcgrad.errors import EscapedTracerError, InputError, NotDifferentiableError, ShapeError
 from funcgrad.kinds.custom import CustomRules, custom_call
-from funcgrad.transforms.arguments import is_array
 from funcgrad.transforms.static_arguments import parameters_of, signature_of
 from funcgrad.transforms.transformed import check_callable, name_of
 from funcgrad.typing import PyTree

@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple, Never, NoReturn, ParamSpec, TypeAli
 import numpy as np
 
 from funcgrad import backend, tree
-from funcgrad.core import Tracer, aval_of, is_in_transform, is_plain_float, shallow_copy
+from funcgrad.core import Tracer, aval_of, is_array, is_in_transform, is_plain_float, shallow_copy
 from funcgrad.errors import InputError
 from funcgrad.numpy.tables import unlabel_number
 from funcgrad.reverse import ReverseTrace, backward, complete_derivatives
@@ -299,7 +299,7 @@ def _check_output(call: str, value: Any, holomorphic: bool) -> None:
     if type(value) in _REAL_SCALARS and not holomorphic:
         return
     if type(value) not in _REAL_SCALARS:
-        if not isinstance(value, Tracer) and not backend.is_value(value):
+        if not is_array(value):
             _refuse_output(call, f"must return one scalar, got {describe_result(value)}", _result_remedy(value))
         if backend.shape_of(value) != ():
             _refuse_output(
@@ -335,7 +335,7 @@ def _result_remedy(value: Any) -> str:
     if not tree.is_container(type(value)):
         return "Return a number that is computed from the arguments; jacrev takes arrays and trees of them too."
     first = value[0] if type(value) is tuple and len(value) == 2 else None
-    if (isinstance(first, Tracer) or backend.is_value(first)) and backend.shape_of(first) == ():
+    if is_array(first) and backend.shape_of(first) == ():
         return "Pass has_aux=True if only the first is to be differentiated; jacrev differentiates both."
     return "Return one number, or a pair (number, rest) with has_aux=True; jacrev differentiates every entry."
 

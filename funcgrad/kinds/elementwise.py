@@ -17,6 +17,8 @@ import numpy as np
 from funcgrad import backend
 from funcgrad.batching import BatchTrace
 from funcgrad.core import (
+    DOUBLE,
+    REAL,
     Primitive,
     Tracer,
     are_doubles,
@@ -50,7 +52,6 @@ from funcgrad.writable import CONSTANTS, COPY_ON_WRITE, shared_array, writable_r
 
 ndarray = np.ndarray
 float64 = np.float64
-_REAL = frozenset((np.dtype(np.float64), np.dtype(np.float32)))
 #: Types of values in tracers that an operation's kernel takes without conversion.
 _PLAIN = frozenset((ndarray, float, float64))
 _NUMPY = _PLAIN | {np.float32, int}
@@ -201,7 +202,7 @@ class _Rules:
             return ans, None, ()
         if mixed and not weak:
             likes = [None if one == like else one for one in likes]
-        if self.converts and len(traced) == 1 and type(args[traced[0]]) is ndarray and like[1] is _DOUBLE:
+        if self.converts and len(traced) == 1 and type(args[traced[0]]) is ndarray and like[1] is DOUBLE:
             args = [zero_dim_doubles[a] if type(a) is float or type(a) is int else a for a in args]
         saved = self._values_to_save((*self._as_result(args, like[1]), ans), indices, promotes, like[1])
         return ans, vjp, [*saved, *likes] if mixed else saved
@@ -279,7 +280,6 @@ def _rank(x: Any) -> int:
     return x.ndim if type(x) is ndarray else len(backend.shape_of(x))
 
 
-_DOUBLE = np.dtype(float64)
 _SHARED = {
     **_EXPRESSIONS,
     "ARRAYS": frozenset((ndarray, float64)),
@@ -289,10 +289,10 @@ _SHARED = {
     "COPY_ON_WRITE": COPY_ON_WRITE,
     "NUMPY": _NUMPY,
     "PLAIN": _PLAIN,
-    "REAL": _REAL,
+    "REAL": REAL,
     "Tracer": Tracer,
     "tracer_of": tracer_of,
-    "DOUBLE": _DOUBLE,
+    "DOUBLE": DOUBLE,
     "aval_of": aval_of,
     "writable_result": writable_result,
     "batch_of": _batch_of,
@@ -567,7 +567,7 @@ def _have_short_rows(v: ndarray, w: ndarray) -> bool:
         v.ndim > 0 < w.ndim
         and max(v.shape[-1], w.shape[-1]) in SHORT_ROWS
         and v.dtype is w.dtype
-        and v.dtype in _REAL
+        and v.dtype in REAL
         and v.flags.c_contiguous
         and w.flags.c_contiguous
     )

@@ -16,7 +16,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from funcgrad import backend
-from funcgrad.core import Primitive, Tracer, call_operation, tracer_of
+from funcgrad.core import DOUBLE, REAL, SINGLE, Primitive, Tracer, call_operation, tracer_of
 from funcgrad.errors import NotDifferentiableError, ShapeError
 from funcgrad.forward import ForwardTrace
 from funcgrad.generated import make_function
@@ -31,10 +31,7 @@ from funcgrad.views import note_if_view
 ndarray = np.ndarray
 float64 = np.float64
 _PLAIN = frozenset((ndarray, np.float64, float, int))  # common types that NumPy takes without further checks
-_SINGLE, _DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
 _ONES = np.ones(64)
-#: Dtypes with fast matrix products, of which NumPy adds up to seven numbers in a row sequentially.
-_REAL = frozenset((_SINGLE, _DOUBLE))
 #: Lengths of rows for sums, lengths of rows for other kernels, and least number of elements, see ``row_sums``.
 _SUMMED, SHORT_ROWS, MANY_ROWS = range(2, 8), range(2, 5), 8_192
 _add_up: Callable[..., Any] = np.add.reduce
@@ -285,7 +282,7 @@ def row_sums(x: ndarray, *, axis: tuple[int, ...], keepdims: bool = False) -> An
         >>> row_sums(np.ones((300, 3)), axis=(1,)).shape
         (300,)
     """
-    if x.size < 512 or x.shape[-1] not in _SUMMED or axis != (x.ndim - 1,) or x.ndim < 2 or x.dtype not in _REAL:
+    if x.size < 512 or x.shape[-1] not in _SUMMED or axis != (x.ndim - 1,) or x.ndim < 2 or x.dtype not in REAL:
         return _add_up(x, axis, keepdims=True) if keepdims else _add_up(x, axis)  # a keyword costs 50 % more time
     total = x[..., 0] + x[..., 1]
     for i in range(2, x.shape[-1]):
@@ -438,7 +435,7 @@ def unbroadcast(ct: Any, shape: Shape) -> Any:
     if have == shape:
         return ct
     if type(ct) is ndarray:
-        if have[1:] == shape and 1 < have[0] <= 64 and len(have) <= 2 and ct.dtype is _DOUBLE and ct.size < 1024:
+        if have[1:] == shape and 1 < have[0] <= 64 and len(have) <= 2 and ct.dtype is DOUBLE and ct.size < 1024:
             return _ONES[: have[0]].dot(ct)  # the most frequent case, computed as in ``fast_sum``
         if not shape and 1 < ct.size < 1024 and ct.itemsize > 2:
             return np.add.reduce(ct, None)
@@ -452,7 +449,7 @@ def unbroadcast(ct: Any, shape: Shape) -> Any:
     dtype = backend.dtype_of(ct)
     if dtype.itemsize > 2:
         return reshape(sum_over(ct, axis=axis), to=shape)
-    return astype(reshape(sum_over(astype(ct, to=_SINGLE), axis=axis), to=shape), to=dtype)
+    return astype(reshape(sum_over(astype(ct, to=SINGLE), axis=axis), to=shape), to=dtype)
 
 
 @lru_cache(maxsize=1024)
@@ -465,13 +462,13 @@ def _broadcast_axes(have: Shape, shape: Shape) -> tuple[int, ...]:
 def fast_sum(x: np.ndarray, axis: tuple[int, ...]) -> Any:
     """Sum ``x`` over ``axis``, by a product with ones where NumPy's sum would work on many short rows."""
     if x.dtype.itemsize == 2:  # float16 rounds 2048 + 1 to 2048, bfloat16 rounds 256 + 1 to 256
-        return np.add.reduce(x, axis, _SINGLE).astype(x.dtype)
+        return np.add.reduce(x, axis, SINGLE).astype(x.dtype)
     if x.size < 1024:
-        if x.dtype is _DOUBLE and x.ndim <= 2 and axis == (0,) and len(x) <= 64:
+        if x.dtype is DOUBLE and x.ndim <= 2 and axis == (0,) and len(x) <= 64:
             return _ONES[: len(x)].dot(x)  # takes half the time
         return np.add.reduce(x, axis)
     joined = axis[-1] - axis[0] == len(axis) - 1
-    if not joined or x.dtype not in _REAL or not x.flags.c_contiguous:
+    if not joined or x.dtype not in REAL or not x.flags.c_contiguous:
         return np.add.reduce(x, axis)
     before, along, after = x.shape[: axis[0]], prod(x.shape[axis[0] : axis[-1] + 1]), x.shape[axis[-1] + 1 :]
     if not after:
@@ -507,7 +504,7 @@ def conform(ct: Any, shape: Shape | None, dtype: Any) -> Any:
     if (type(ct) is ndarray or type(ct) is float64) and ct.dtype is dtype:
         return ct if shape is None or ct.shape == shape else unbroadcast(ct, shape)
     if is_sparse(ct):  # always has the right shape
-        if dtype is _DOUBLE:
+        if dtype is DOUBLE:
             return ct
         ct = ct.materialize()
     have = backend.dtype_of(ct)
@@ -527,7 +524,7 @@ def promote(v: Any, dtype: np.dtype[Any]) -> Any:
     """
     kind = type(v)
     if kind is float or kind is int or kind is bool:
-        return v if dtype is _DOUBLE and kind is not bool else _real(dtype).type(v)
+        return v if dtype is DOUBLE and kind is not bool else _real(dtype).type(v)
     have: np.dtype[Any] = backend.dtype_of(v)
     if have is dtype or have.kind in "cV":
         return v

@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from funcgrad import backend, blocks
-from funcgrad.core import READ_ONLY, Tracer, aval_of, describe, shallow_copy
+from funcgrad.core import READ_ONLY, Tracer, aval_of, describe, is_array, shallow_copy
 from funcgrad.errors import InputError, ReadOnlyError
 from funcgrad.kinds.linear import astype, broadcast_to, imag, permute, real, reshape
 from funcgrad.numpy.concretization import check_text, note_constant, strip_constant_tracers, user_line
@@ -226,7 +226,7 @@ def _watch_exchange(x: Tracer, index: Any, y: Any, views: Views) -> None:
 
 def _check_dtype(x: Tracer, y: Any) -> None:
     """Refuse a write that would lose a derivative or an imaginary part."""
-    if isinstance(y, str) or (not isinstance(y, Tracer) and not backend.is_value(y)):
+    if isinstance(y, str) or not is_array(y):
         raise InputError(f"x[i] = y: only numbers can be written, got {describe(y)}{user_line()}. Convert it first.")
     kind, new = x.dtype.kind, backend.dtype_of(y).kind
     if new == "c" and kind != "c":
@@ -475,7 +475,7 @@ def in_place_operator(operation: Callable[[Any, Any], Any], symbol: str) -> Call
                 return operation(x, y)
             raise_read_only(x)
         result = operation(x, y)
-        if type(result) is not Tracer and not backend.is_value(result):
+        if not is_array(result):
             return result  # an object of the library of ``y``, whose operator took the array
         shape, dtype = backend.shape_of(result), backend.dtype_of(result)
         if shape != x.shape:

@@ -15,7 +15,7 @@ import numpy as np
 import funcgrad.numpy as fnp
 from funcgrad import backend, tree
 from funcgrad.batching import BatchTrace, is_in_batch
-from funcgrad.core import Primitive, Tracer, bind, raise_closure, traces_of
+from funcgrad.core import Primitive, Tracer, bind, is_array, raise_closure, traces_of
 from funcgrad.errors import ConversionError, NotDifferentiableError
 from funcgrad.forward import ForwardTrace
 from funcgrad.graph import GraphTrace
@@ -51,7 +51,7 @@ def elementwise(fun: Callable[..., Any], is_fixed: Callable[..., Any] | None = N
             found = fun(*args, **kwargs)
             if _constant_elements(is_fixed, found, args, kwargs) is None:
                 return found
-        places = [i for i, x in enumerate(given) if isinstance(x, Tracer) or backend.is_value(x)]
+        places = [i for i, x in enumerate(given) if is_array(x)]
         arrays = fnp.broadcast_arrays(*[given[i] for i in places])
         of_arrays = _function_of_arrays(fun, is_fixed, given, spec, places)
         if not batched:

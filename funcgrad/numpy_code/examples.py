@@ -5,13 +5,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from functools import wraps
+from itertools import compress
 from threading import get_ident
 from typing import Any
 
 import funcgrad.numpy as fnp
 from funcgrad import backend, tree
 from funcgrad.batching import is_batched, is_in_batch
-from funcgrad.core import Tracer, tracer_of
+from funcgrad.core import Tracer, is_array, tracer_of
 from funcgrad.errors import ConcretizationError, FuncgradError, NotDifferentiableError
 from funcgrad.kinds.custom import CustomRules, custom_call
 from funcgrad.numpy.concretization import forget_refusal
@@ -79,18 +80,18 @@ class _FlatCall:
         if hasattr(self.kind, "_extra_fields"):
             raise NotDifferentiableError("the result has attributes that are no elements of it")
         found, out_spec = tree.flatten(dict(result) if self._is_dict_subclass() else result)
-        arrays = [isinstance(x, Tracer) or backend.is_value(x) for x in found]
-        rest = [None if is_array else x for x, is_array in zip(found, arrays, strict=True)]
+        arrays = list(map(is_array, found))
+        rest = [None if array else x for x, array in zip(found, arrays, strict=True)]
         known = all(type(x) in tree.ATOMS for x in rest)
         if not known or (self.out_spec is not None and (self.out_spec != out_spec or self.rest != rest)):
             raise NotDifferentiableError("the result holds what is no array, or not the same in each example")
         self.rest, self.arrays, self.out_spec = rest, arrays, out_spec
-        return [x for x, is_array in zip(found, arrays, strict=True) if is_array]
+        return list(compress(found, arrays))
 
     def unflatten(self, outs: list[Any]) -> Any:
         """Return the result with these arrays in it."""
         given = iter(outs)
-        filled = [next(given) if is_array else x for x, is_array in zip(self.rest, self.arrays, strict=True)]
+        filled = [next(given) if array else x for x, array in zip(self.rest, self.arrays, strict=True)]
         found = tree.unflatten(self.out_spec, filled)
         return self.kind(**found) if self._is_dict_subclass() else found
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from funcgrad import backend
 from funcgrad.batching import BatchTrace, is_batched, named_axes
-from funcgrad.core import Primitive, Tracer, bind
+from funcgrad.core import Primitive, Tracer, bind, is_array
 from funcgrad.interop.jax.conversion import (
     Containers,
     as_views,
@@ -412,7 +412,7 @@ def run_from_jax(fun: Callable[..., Any], options: None, args: Any, kwargs: Any)
     moving = [isinstance(x, (Tracer, np.ndarray, np.generic, jax.Array)) for x in leaves]
     given = [x for x, m in zip(leaves, moving, strict=True) if m]
     program = Program(jax, name_of(fun), _flat(jax, fun, containers, leaves, moving), compiled=False)
-    call = Call(program, results_on_host([x for x in leaves if backend.is_value(x) or isinstance(x, Tracer)]))
+    call = Call(program, results_on_host([x for x in leaves if is_array(x)]))
     outs = call(*given)
     return call.static_part(*outs)
 

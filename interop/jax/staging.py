@@ -18,10 +18,10 @@ from typing import Any
 
 from funcgrad import backend, blocks, tree
 from funcgrad.batching import BatchTrace, named_axes
-from funcgrad.core import Tracer, describe
+from funcgrad.core import Tracer, describe, is_array
 from funcgrad.errors import InputError
 from funcgrad.forward import ForwardTrace
-from funcgrad.interop.jax.conversion import is_array, unflattener
+from funcgrad.interop.jax.conversion import unflattener
 from funcgrad.interop.jax.lift import ClosedOverTracer, as_staging_errors, lifted_trace
 from funcgrad.interop.jax.programs import (
     Batched,

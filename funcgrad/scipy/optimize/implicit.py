@@ -16,7 +16,7 @@ import numpy as np
 import funcgrad.numpy as fnp
 from funcgrad import backend, tree
 from funcgrad.batching import is_batched
-from funcgrad.core import Tracer, describe, plain_value, shallow_copy, tracer_of, traces_of
+from funcgrad.core import Tracer, describe, is_array, plain_value, shallow_copy, tracer_of, traces_of
 from funcgrad.errors import ConcretizationError, ConvergenceError, InputError, NotDifferentiableError, StagingError
 from funcgrad.kinds.custom import CustomRules, custom_call
 from funcgrad.numpy.concretization import forget_refusal, strip_constant_tracers
@@ -141,7 +141,7 @@ def search(
         guess: a point with the shape of the solution, or a tree whose leaves broadcast to that shape.
     """
     leaves, spec = tree.flatten((args, start))
-    live = [i for i, leaf in enumerate(leaves) if isinstance(leaf, Tracer) or backend.is_value(leaf)]
+    live = [i for i, leaf in enumerate(leaves) if is_array(leaf)]
     values, fields = [leaves[i] for i in live], _ResultFields()
     closure: RecordedClosure | None = None
 

@@ -9,7 +9,7 @@ import numpy as np
 
 import funcgrad.numpy as fnp
 from funcgrad import backend, tree
-from funcgrad.core import Tracer, describe, is_in_transform, plain_value, shallow_copy
+from funcgrad.core import Tracer, describe, is_array, is_in_transform, plain_value, shallow_copy
 from funcgrad.errors import (
     ConcretizationError,
     ConversionError,
@@ -50,7 +50,7 @@ def is_foreign(*values: Any) -> bool:
 
 def differentiable_indices(leaves: Sequence[Any]) -> list[int]:
     """Return the indices of the inexact arrays among ``leaves``."""
-    values = [i for i, leaf in enumerate(leaves) if isinstance(leaf, Tracer) or backend.is_value(leaf)]
+    values = [i for i, leaf in enumerate(leaves) if is_array(leaf)]
     return [i for i in values if backend.is_inexact(leaves[i])]
 
 
