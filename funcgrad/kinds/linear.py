@@ -26,7 +26,7 @@ from funcgrad.ownership import LARGE, is_temporary, is_unshared_argument
 from funcgrad.reverse import RECORD, is_sparse, vjp_of_each
 from funcgrad.running import write_lock
 from funcgrad.typing import Shape
-from funcgrad.views import note_if_view
+from funcgrad.views import inverse_permutation, note_if_view
 
 ndarray = np.ndarray
 float64 = np.float64
@@ -330,7 +330,7 @@ permute: Operation = linear(
     "permute",
     lambda xp, x, *, axes: xp.transpose(x, axes),
     numpy=lambda x, *, axes: x.transpose(axes),
-    transpose=lambda ct, *, axes: permute(ct, axes=tuple(sorted(range(len(axes)), key=axes.__getitem__))),
+    transpose=lambda ct, *, axes: permute(ct, axes=inverse_permutation(axes)),
     batch=lambda size, args, batched, params: (permute(args[0], axes=(0, *_shifted(params["axes"]))), True),
     view=True,
 )

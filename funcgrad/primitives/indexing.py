@@ -39,7 +39,7 @@ from funcgrad.primitives.index_spec import (
 from funcgrad.primitives.shaping import concatenate
 from funcgrad.reverse import SparseCotangent, make_recorder, vjp_for_all, vjp_of_each
 from funcgrad.typing import Array, Shape
-from funcgrad.views import copy_small_part, note_view, shares_memory
+from funcgrad.views import copy_small_part, inverse_permutation, note_view, shares_memory
 from funcgrad.writable import CONSTANTS, as_array, is_buffer, make_buffer, writable_result
 
 ndarray = np.ndarray
@@ -498,7 +498,7 @@ def _batch_scatter(size: int, args: Any, batched: Any, params: Any) -> tuple[Any
         spec, arrays, axes = batched_index(size, spec, arrays, flags[i], x_batched=True)
         ct = args[i] if batched[i] else to_batch(args[i], size)
         if axes is not None:
-            ct = permute(ct, axes=tuple(sorted(range(len(axes)), key=axes.__getitem__)))
+            ct = permute(ct, axes=inverse_permutation(axes))
         cts.append(ct)
         positions.extend(arrays)
         lifted.append(kind(spec))

@@ -20,7 +20,7 @@ from funcgrad.primitives.indexing import read
 from funcgrad.primitives.shaping import arranged
 from funcgrad.reverse import vjp_for_all
 from funcgrad.typing import Shape
-from funcgrad.views import array_with_layout_of
+from funcgrad.views import array_with_layout_of, inverse_permutation
 
 _NUMPY = frozenset((np.ndarray, int, float, complex, np.float64, np.float32))
 
@@ -89,7 +89,7 @@ def _batch(size: int, args: Any, batched: Any, params: Any) -> tuple[Any, bool]:
             y = reshape(y, to=(size, *(1,) * (len(part_shape) - len(have)), *have))
     if axes is not None:
         y = broadcast_to(y, to=(size, *part_shape))
-        y = permute(y, axes=tuple(sorted(range(len(axes)), key=axes.__getitem__)))
+        y = permute(y, axes=inverse_permutation(axes))
     return write(x, y, *map(_in_c_order, arrays), spec=spec), True
 
 
