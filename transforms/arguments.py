@@ -5,11 +5,11 @@ from __future__ import annotations
 import numbers
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import is_dataclass
 from functools import partial
 from itertools import islice
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -20,6 +20,17 @@ from funcgrad.ownership import unshare_results
 from funcgrad.transforms.transformed import Argnums
 from funcgrad.typing import PyTree
 from funcgrad.writable import as_inner_results
+
+
+class Options(NamedTuple):
+    """Options of a gradient, a Jacobian or a Hessian, see ``grad``; ``call`` is the public call, for messages."""
+
+    call: str
+    argnums: Argnums
+    has_aux: bool = False
+    holomorphic: bool = False
+    allow_int: bool = False
+    strict: bool = False
 
 
 def argument_positions(call: str, argnums: Argnums, args: Sequence[Any]) -> tuple[int, ...]:
@@ -74,6 +85,14 @@ def check_leaves(call: str, leaves: Sequence[Any], where: Callable[[int], str]) 
     return list(map(backend.is_inexact, leaves))
 
 
+def replace_at(leaves: Sequence[Any], indices: Sequence[int], values: Iterable[Any]) -> list[Any]:
+    """Return ``leaves`` with ``values`` at ``indices``."""
+    found = list(leaves)
+    for index, value in zip(indices, values, strict=True):
+        found[index] = value
+    return found
+
+
 def merge_leaves(
     leaves: Sequence[Any], flags: list[bool], chosen: Sequence[Any], other: Callable[[Any], Any] = lambda leaf: leaf
 ) -> list[Any]:
@@ -119,6 +138,32 @@ def check_leaf(call: str, leaf: Any, where: Any) -> None:
             f"{call}: {where()} has its bytes in the order of another machine, got {describe(leaf)}. Convert it: "
             "x.astype(x.dtype.newbyteorder('='))."
         )
+
+
+def check_differentiable(options: Options, leaf: Any, args: Any, chosen: Sequence[int], number: int) -> bool:
+    """Return whether to differentiate ``leaf``, leaf ``number`` of the chosen arguments.
+
+    Raises:
+        InputError: a ``TypeError`` for a leaf that cannot be differentiated, naming its key path.
+    """
+    if is_plain_float(leaf) and not options.holomorphic:
+        return True
+
+    def where() -> str:
+        return leaf_path(args, chosen, number)
+
+    check_leaf(options.call, leaf, where)
+    if not backend.is_inexact(leaf):
+        if options.allow_int:
+            return False
+        raise integer_argument_error(options.call, where(), leaf)
+    dtype = backend.dtype_of(leaf)
+    if options.holomorphic and dtype.kind != "c":
+        raise InputError(
+            f"{options.call}: holomorphic=True needs complex inputs, {where()} has dtype {dtype}. "
+            "Convert it to complex, or leave holomorphic out."
+        )
+    return True
 
 
 def integer_argument_error(call: str, where: str, leaf: Any) -> InputError:

@@ -4,21 +4,13 @@ from __future__ import annotations
 
 import inspect
 import operator
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from funcgrad import tree
 from funcgrad.core import describe
 from funcgrad.errors import InputError, short_repr
 from funcgrad.transforms.transformed import name_of
-
-
-def replace_at(leaves: Sequence[Any], indices: Sequence[int], values: Iterable[Any]) -> list[Any]:
-    """Return ``leaves`` with ``values`` at ``indices``."""
-    found = list(leaves)
-    for index, value in zip(indices, values, strict=True):
-        found[index] = value
-    return found
 
 
 def signature_of(fun: Callable[..., Any]) -> inspect.Signature | None:

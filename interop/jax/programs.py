@@ -30,8 +30,7 @@ from funcgrad.interop.jax.conversion import (
 )
 from funcgrad.optional import double_precision, import_jax
 from funcgrad.reverse import vjp_for_all
-from funcgrad.transforms.arguments import merge_leaves
-from funcgrad.transforms.static_arguments import replace_at
+from funcgrad.transforms.arguments import merge_leaves, replace_at
 from funcgrad.transforms.transformed import Transformed, check_callable, name_of
 from funcgrad.writable import writable_result
 

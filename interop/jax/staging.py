@@ -34,8 +34,8 @@ from funcgrad.interop.jax.programs import (
 )
 from funcgrad.kinds.linear import to_batch
 from funcgrad.reverse import backward, record_function
+from funcgrad.transforms.arguments import replace_at
 from funcgrad.transforms.lifting import LiftedTrace
-from funcgrad.transforms.static_arguments import replace_at
 
 __all__ = ["StagedProgram"]
 

@@ -25,8 +25,8 @@ from funcgrad.errors import InputError, NotDifferentiableError
 from funcgrad.kinds.rules import Operation, finish_operation
 from funcgrad.optional import loaded_jax
 from funcgrad.reverse import call_vjp, vjp_for_all
+from funcgrad.transforms.arguments import replace_at
 from funcgrad.transforms.lifting import LiftedTrace
-from funcgrad.transforms.static_arguments import replace_at
 from funcgrad.writable import as_argument, writable_result
 
 __all__ = ["Aval", "Captured", "as_jax_aval", "aval_of", "is_abstract", "is_batched_anywhere", "staged_call"]

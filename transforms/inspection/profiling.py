@@ -25,13 +25,13 @@ from funcgrad.transforms.arguments import (
     check_results,
     leaf_path,
     merge_leaves,
+    replace_at,
     split_aux,
 )
 from funcgrad.transforms.debugging import meter_block, values_in
 from funcgrad.transforms.inspection.metering import Meter, Row
 from funcgrad.transforms.inspection.profile_report import Pass, Profile
 from funcgrad.transforms.inspection.tracing import with_stage_reports
-from funcgrad.transforms.static_arguments import replace_at
 from funcgrad.transforms.transformed import (
     Argnums,
     Transformed,
