@@ -27,7 +27,7 @@ from funcgrad.core import (
     traces_of,
 )
 from funcgrad.errors import ConcretizationError
-from funcgrad.running import note_refusal
+from funcgrad.shared_state import note_refusal
 
 #: Traces of the enclosing ``vmap``s with a named axis, by that name.
 named_axes: ContextVar[Mapping[Any, BatchTrace]] = ContextVar("named_axes", default=MappingProxyType({}))

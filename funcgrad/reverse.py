@@ -362,7 +362,7 @@ def make_recorder(vjp: VJP, parents: Sequence[str], saved: Sequence[str]) -> Cal
 
 _RECORDER = """
 def operation(trace, ans, {parents}{saved}):
-    made, counter = Tracer(), trace.live_counter or trace.counter
+    made, counter = Tracer(), trace.fast_counter or trace.counter
     made._val, made._trace, made.aval = ans, trace, None
     made.node = {record}
     return made

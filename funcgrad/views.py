@@ -10,7 +10,7 @@ import numpy as np
 
 from funcgrad import backend
 from funcgrad.core import READ_ONLY, Tracer, plain_value
-from funcgrad.running import write_lock
+from funcgrad.shared_state import write_lock
 from funcgrad.writable import View, Views, copy_small, is_buffer, make_buffer, rebind, views_of
 
 ndarray = np.ndarray

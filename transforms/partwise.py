@@ -20,7 +20,7 @@ from funcgrad.batching import BatchTrace
 from funcgrad.core import READ_ONLY, Primitive, Tracer, refuse_closure, tracer_of
 from funcgrad.graph import GraphTrace, Recording, Step
 from funcgrad.kinds.linear import reshape, to_batch
-from funcgrad.running import write_lock
+from funcgrad.shared_state import write_lock
 from funcgrad.transforms.vectorize import vmap
 from funcgrad.writable import rebind
 

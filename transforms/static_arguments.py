@@ -31,8 +31,8 @@ def argument_names(fun: Callable[..., Any], count: int) -> list[str]:
     """Return names for the first ``count`` positional arguments of ``fun``: ``x``, or ``args[0]`` if unknown."""
     parameters, names = parameters_of(signature_of(fun))
     names = names[:count]
-    several = [f"{p.name}[{i}]" for p in parameters if p.kind is p.VAR_POSITIONAL for i in range(count - len(names))]
-    return [*names, *(several or [f"args[{i}]" for i in range(len(names), count)])]
+    rest = [f"{p.name}[{i}]" for p in parameters if p.kind is p.VAR_POSITIONAL for i in range(count - len(names))]
+    return [*names, *(rest or [f"args[{i}]" for i in range(len(names), count)])]
 
 
 class StaticArguments:
@@ -76,9 +76,8 @@ class StaticArguments:
         Raises:
             InputError: a ``TypeError``.
         """
-        several = kinds.values()
-        strange = [] if inspect.Parameter.VAR_KEYWORD in several else sorted(names - set(kinds))
-        end = float("inf") if inspect.Parameter.VAR_POSITIONAL in several else len(self.names)
+        strange = [] if inspect.Parameter.VAR_KEYWORD in kinds.values() else sorted(names - set(kinds))
+        end = float("inf") if inspect.Parameter.VAR_POSITIONAL in kinds.values() else len(self.names)
         beyond = [i for i in sorted(numbers) if not 0 <= i < end]
         if strange or beyond:
             what = "static_argnames" if strange else "static_argnums or donate_argnums"

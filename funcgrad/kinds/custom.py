@@ -15,7 +15,7 @@ import numpy as np
 
 from funcgrad import backend, tree
 from funcgrad.batching import BatchTrace
-from funcgrad.core import Primitive, Tracer, bind, is_being_repeated, raise_closure, shallow_copy, tracer_of
+from funcgrad.core import Primitive, Tracer, bind, join_repetition, raise_closure, shallow_copy, tracer_of
 from funcgrad.errors import EscapedTracerError
 from funcgrad.kinds.linear import reduce_sum, to_batch
 from funcgrad.kinds.rules import Operation, finish_operation
@@ -244,7 +244,7 @@ class _OpenBatch:
 
     def __enter__(self) -> BatchTrace:
         self.trace = (
-            self.within if self.within.open or is_being_repeated(self.within.level) else BatchTrace(self.within.size)
+            self.within if self.within.open or join_repetition(self.within.level) else BatchTrace(self.within.size)
         )
         return self.trace
 

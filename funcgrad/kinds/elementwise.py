@@ -266,7 +266,7 @@ class _Rules:
 def _batch_of(x: Any, y: Any) -> BatchTrace | None:
     """Return the trace of a batch if whole batches of the arguments broadcast like their examples, else None."""
     batched, other = (x, y) if type(x) is Tracer and type(x._trace) is BatchTrace else (y, x)
-    if type(batched) is not Tracer or type(trace := batched._trace) is not BatchTrace or not trace.live:
+    if type(batched) is not Tracer or type(trace := batched._trace) is not BatchTrace or not trace.fast:
         return None
     if type(other) in (float, float64, int):
         return trace
@@ -321,7 +321,7 @@ _UNARY = """
 def operation(x, /):
     if type(x) is Tracer:
         v, aval, trace, parent = x._val, x.aval, x._trace, x.link
-        if (counter := trace.live_counter) is not None:
+        if (counter := trace.fast_counter) is not None:
             if aval is not None{known}:
                 ans = kernel(v)
             elif type(v) is Tracer and v.aval is not None:
@@ -339,13 +339,13 @@ def operation(x, /):
             made.aval = {aval}
             made.link = {record}
             return made
-        if trace.live and type(trace) is ForwardTrace:
+        if trace.fast and type(trace) is ForwardTrace:
             if (aval is not None or (aval := aval_of(v)) is not None){known_pushed}:
                 ct, given, x = parent, x, v
                 ans = kernel(x) if type(x) is ndarray or type(x) is float64{plain_pushed} else operation(x)
                 {check_given}
                 return tracer_of(ans, trace, {forward}, {aval_pushed})
-        elif trace.live and type(trace) is BatchTrace:
+        elif trace.fast and type(trace) is BatchTrace:
             made = Tracer()
             made._val, made._trace, made.link, made.aval = operation(v), trace, None, None
             return made
@@ -384,7 +384,7 @@ def _make_unary(primitive: Primitive, rules: _Rules, operator: Callable[..., Any
 
 _BINARY = """
 def operation(x, y, /):
-    if type(x) is Tracer and (counter := (trace := x._trace).live_counter) is not None:
+    if type(x) is Tracer and (counter := (trace := x._trace).fast_counter) is not None:
         v, aval, parent = x._val, x.aval, x.link
         if type(y) is Tracer:
             w, other, second = y._val, y.aval, y.link
@@ -413,7 +413,7 @@ def operation(x, y, /):
             made.link = {record_left}
         made._val, made._trace, made.aval = ans, trace, {aval}
         return made
-    if type(y) is Tracer and (counter := (trace := y._trace).live_counter) is not None:
+    if type(y) is Tracer and (counter := (trace := y._trace).fast_counter) is not None:
         w, aval, parent = y._val, y.aval, y.link
         if (v := promoted_constant(w, x, aval, floats, converts)) is None:
             return operation(v, y) if type(x) is Tracer and (v := shared_array(x)) is not None else mixed(x, y)
@@ -462,16 +462,16 @@ def operation(x, y):
     made._val, made.aval = ans, shape if type(ans) is ndarray and ans.dtype is DOUBLE else None
     if left and right:
         made._trace, parent, second = x._trace, x.link, y.link
-        counter = made._trace.live_counter or made._trace.counter
+        counter = made._trace.fast_counter or made._trace.counter
         first_same, second_same = v.shape == shape, w.shape == shape
         made.link = {record_both_same} if first_same and second_same else {record_both}
     elif left:
         made._trace, parent = x._trace, x.link
-        counter = made._trace.live_counter or made._trace.counter
+        counter = made._trace.fast_counter or made._trace.counter
         made.link = {record_left_same} if v.shape == shape else {record_left}
     else:
         made._trace, parent = y._trace, y.link
-        counter = made._trace.live_counter or made._trace.counter
+        counter = made._trace.fast_counter or made._trace.counter
         made.link = {record_right_same} if w.shape == shape else {record_right}
     return made
 """
@@ -479,7 +479,7 @@ def operation(x, y):
 _JVP = """
 def operation(x, y):
     v, ct, aval, trace = x._val, x.tangent, x.aval, x._trace
-    if not trace.live:
+    if not trace.fast:
         return None
     if type(y) is Tracer:
         w, second, other = y._val, y.tangent, y.aval
@@ -515,7 +515,7 @@ def operation(x, y):
     if left and right and x._trace is not y._trace:
         return None
     v, w, trace = x._val if left else x, y._val if right else y, (x if left else y)._trace
-    if not trace.live or not (type(v) is ndarray or type(w) is ndarray):  # operators may round numbers differently
+    if not trace.fast or not (type(v) is ndarray or type(w) is ndarray):  # operators may round numbers differently
         return None
     if not (type(v) in ARRAYS and type(w) in ARRAYS and v.dtype is w.dtype and v.dtype in REAL):
         return None

@@ -331,7 +331,7 @@ def _make_operation(
         if text is _SEVERAL:
             values["arity"] = len(vjp_rules)
             if meets is not None:
-                values = {"several": make_function(name, text, _SHARED, **values), "kernel": kernel, "meets": meets}
+                values = {"general": make_function(name, text, _SHARED, **values), "kernel": kernel, "meets": meets}
                 text = _TERNARY.format(**_record_expressions(rules, values, _TRACED_OF_THREE, True))
     rules.primitive = made
     rules.call = make_function(name, text, _SHARED, **values)
@@ -391,7 +391,7 @@ def operation(*args, **params):
 #: Template for three arguments that need no promotion: a fast path if all, or all but the first, are traced.
 _TERNARY = """
 def operation(x, y, z):
-    if type(y) is type(z) is Tracer and (counter := (trace := y._trace).live_counter) is not None and z._trace is trace:
+    if type(y) is type(z) is Tracer and (counter := (trace := y._trace).fast_counter) is not None and z._trace is trace:
         w, u = y._val, z._val
         if type(x) is Tracer:
             if x._trace is trace and meets(v := x._val, w, u):
@@ -406,7 +406,7 @@ def operation(x, y, z):
             return made
     elif type(x) is type(y) is type(z) is ndarray:
         return kernel(x, y, z)
-    return several(x, y, z)
+    return general(x, y, z)
 """
 
 #: Template for one argument.
@@ -416,7 +416,7 @@ def operation(x, *others, **params):
         return bind_checked(primitive, (x, *others), params)
     if type(x) is ndarray:
         return kernel(x, **params)
-    if type(x) is Tracer and type(x._val) is ndarray and x._trace.live_counter is not None:
+    if type(x) is Tracer and type(x._val) is ndarray and x._trace.fast_counter is not None:
         v, trace, parent = x._val, x._trace, x.node
         ans, vjp, saved = plan_vjp((v,), (0,), params, kernel(v, **params))
         return writable_result((x,), ans) if vjp is None else trace.record_result(ans, vjp, (parent,), saved)
@@ -428,7 +428,7 @@ _BILINEAR = """
 def operation(x, y, **params):
     if type(x) is Tracer:
         v, trace, parent = x._val, x._trace, x.link
-        if (counter := trace.live_counter) is not None:
+        if (counter := trace.fast_counter) is not None:
             if type(y) is Tracer:
                 w, second = y._val, y.node
                 if y._trace is trace and (ans := at_once(v, w, **params)) is not None:
@@ -441,7 +441,7 @@ def operation(x, y, **params):
                 made._val, made._trace, made.aval = ans, trace, {aval}
                 made.node = {record_left}
                 return made
-        elif type(trace) is ForwardTrace and trace.live:
+        elif type(trace) is ForwardTrace and trace.fast:
             if type(y) is ndarray:
                 if (ans := at_once(v, y, **params)) is not None:
                     return tracer_of(ans, trace, operation(parent, y, **params))
@@ -450,14 +450,14 @@ def operation(x, y, **params):
     elif type(x) is ndarray:
         if type(y) is ndarray:
             return kernel(x, y, **params)
-        if type(y) is Tracer and (counter := y._trace.live_counter) is not None:
+        if type(y) is Tracer and (counter := y._trace.fast_counter) is not None:
             v, w, trace, parent = x, y._val, y._trace, y.node
             if (ans := at_once(v, w, **params)) is not None:
                 made = Tracer()
                 made._val, made._trace, made.aval = ans, trace, {aval}
                 made.node = {record_right}
                 return made
-        elif type(y) is Tracer and type(y._trace) is ForwardTrace and y._trace.live:
+        elif type(y) is Tracer and type(y._trace) is ForwardTrace and y._trace.fast:
             if (ans := at_once(x, y._val, **params)) is not None:
                 return tracer_of(ans, y._trace, operation(x, y.tangent, **params))
     return bind_checked(primitive, (x, y), params)

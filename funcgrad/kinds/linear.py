@@ -24,7 +24,7 @@ from funcgrad.graph import stands_for_array
 from funcgrad.kinds.rules import Operation, Rule, bind_checked, check_names, finish_operation, positional_names
 from funcgrad.ownership import LARGE, is_temporary, is_unshared_argument
 from funcgrad.reverse import RECORD, is_sparse, vjp_of_each
-from funcgrad.running import write_lock
+from funcgrad.shared_state import write_lock
 from funcgrad.typing import Shape
 from funcgrad.views import inverse_permutation, note_if_view
 
@@ -178,14 +178,14 @@ _LINEAR = """
 def operation(x, *rest, **params):
     if type(x) is ndarray and not rest:
         return kernel(x, **params)
-    if type(x) is Tracer and not rest and (counter := x._trace.live_counter) is not None:
+    if type(x) is Tracer and not rest and (counter := x._trace.fast_counter) is not None:
         v, trace, parent = x._val, x._trace, x.node
         made = Tracer()
         made._val = kernel(v, **params) if type(v) is ndarray else operation(v, **params)
         made._trace, made.aval = trace, None
         made.node = {record}
         return made
-    if type(x) is Tracer and not rest and type(x._trace) is ForwardTrace and x._trace.live:
+    if type(x) is Tracer and not rest and type(x._trace) is ForwardTrace and x._trace.fast:
         v, t, trace = x._val, x.tangent, x._trace
         return tracer_of(operation(v, **params), trace, operation(t, **params))
     return bind_checked(primitive, (x, *rest), params)
@@ -196,14 +196,14 @@ _LINEAR_VIEW = """
 def operation(x, *rest, **params):
     if type(x) is ndarray and not rest:
         return kernel(x, **params)
-    if type(x) is Tracer and not rest and (counter := x._trace.live_counter) is not None:
+    if type(x) is Tracer and not rest and (counter := x._trace.fast_counter) is not None:
         v, trace, parent = x._val, x._trace, x.node
         made = Tracer()
         made._val = kernel(v, **params) if type(v) is ndarray else operation(v, **params)
         made._trace, made.aval = trace, None
         made.node = {record}
         return note_if_view(x, made, operation, params, v)
-    if type(x) is Tracer and not rest and type(x._trace) is ForwardTrace and x._trace.live:
+    if type(x) is Tracer and not rest and type(x._trace) is ForwardTrace and x._trace.fast:
         v, t, trace = x._val, x.tangent, x._trace
         return note_if_view(x, tracer_of(operation(v, **params), trace, operation(t, **params)), operation, params, v)
     with write_lock:  # no other thread may write to ``x`` before the result is noted as its view

@@ -59,7 +59,7 @@ def bind_checked(primitive: Primitive, args: tuple[Any, ...], params: dict[str, 
                 break
             trace = arg._trace
     else:
-        if trace is not None and trace.live:
+        if trace is not None and trace.fast:
             ans = trace.process(primitive, args, params)
             return ans if isinstance(ans, Tracer) else writable_result(args, ans)
     return _bind_any(primitive, args, params)
@@ -67,11 +67,11 @@ def bind_checked(primitive: Primitive, args: tuple[Any, ...], params: dict[str, 
 
 def _bind_any(primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
     """Apply ``primitive`` to arguments of any type, see ``bind_checked``."""
-    traced = several = False
+    traced = shared = False
     proxy: Proxy | None = None
     for position, arg in enumerate(args):
         if isinstance(arg, Tracer):
-            traced, several = True, several or arg.link is COPY_ON_WRITE
+            traced, shared = True, shared or arg.link is COPY_ON_WRITE
             continue
         if type(arg) in _NUMBERS:
             continue
@@ -95,7 +95,7 @@ def _bind_any(primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any
                 args = (*args[:position], arg, *args[position + 1 :])
                 continue
             return _bind_foreign(primitive, args, position, params)
-    if several and (others := _with_shared_arrays(args)) is not None:
+    if shared and (others := _with_shared_arrays(args)) is not None:
         return primitive.call(*others, **params)
     ans = core.bind(primitive, args, params)
     ans = ans if not traced or isinstance(ans, Tracer) else writable_result(args, ans)
@@ -171,7 +171,7 @@ def _compute_dates(primitive: Primitive, args: tuple[Any, ...], params: dict[str
 def unpack_traced(
     args: tuple[Any, ...], numbers: frozenset[type] = frozenset((float, int))
 ) -> tuple[Any, tuple[Any, ...], tuple[int, ...], list[Any], bool] | None:
-    """Take apart arguments that are tracers of one live run of reverse mode, ndarrays and numbers.
+    """Take apart arguments that are tracers of one run of reverse mode on the fast path, ndarrays and numbers.
 
     Returns:
         None for other arguments; else the trace, the values of the arguments, the traced positions, their records, and
@@ -183,7 +183,7 @@ def unpack_traced(
     for position, arg in enumerate(args):
         if type(arg) is Tracer:
             if arg._trace is not trace:
-                if trace is not None or arg._trace.live_counter is None:
+                if trace is not None or arg._trace.fast_counter is None:
                     return None
                 trace = arg._trace
             value = arg._val

@@ -26,7 +26,7 @@ from funcgrad.primitives.index_spec import Spec, copied_index, is_concrete, is_s
 from funcgrad.primitives.indexing import getitem, scatter_sum
 from funcgrad.primitives.reductions import reduce_all
 from funcgrad.primitives.writing import shape_of_region, winners, write
-from funcgrad.running import write_lock
+from funcgrad.shared_state import write_lock
 from funcgrad.typing import Array, Shape
 from funcgrad.writable import (
     CONSTANTS,

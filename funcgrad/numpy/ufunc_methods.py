@@ -40,7 +40,7 @@ from funcgrad.primitives.comparison import where as choose
 from funcgrad.primitives.index_spec import ARRAY
 from funcgrad.primitives.indexing import getitem, scatter_sum
 from funcgrad.primitives.shaping import stack
-from funcgrad.running import write_lock
+from funcgrad.shared_state import write_lock
 from funcgrad.typing import Array, ArrayLike
 
 

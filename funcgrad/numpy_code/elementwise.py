@@ -23,7 +23,7 @@ from funcgrad.kinds.linear import to_batch
 from funcgrad.kinds.rules import finish_operation
 from funcgrad.numpy.concretization import concrete
 from funcgrad.numpy_code.own import known_value
-from funcgrad.numpy_code.runs import end_run, run_of_thread
+from funcgrad.numpy_code.replacements import end_run, run_of_thread
 from funcgrad.reverse import backward, record_function, vjp_for_all
 
 #: Function of arrays of one shape that returns arrays of that shape.

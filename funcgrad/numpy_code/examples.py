@@ -17,7 +17,7 @@ from funcgrad.errors import ConcretizationError, FuncgradError, NotDifferentiabl
 from funcgrad.kinds.custom import CustomRules, custom_call
 from funcgrad.numpy.concretization import forget_refusal
 from funcgrad.numpy_code.own import own
-from funcgrad.running import pending_refusals
+from funcgrad.shared_state import pending_refusals
 
 _Flat = Callable[..., list[Any]]
 

@@ -63,7 +63,7 @@ def getitem(x: Array, index: Any) -> Array:
     if type(x) is not Tracer:
         return _getitem_constant(x, index)
     kind = type(x._trace)
-    if x._trace.live_counter is not None:
+    if x._trace.fast_counter is not None:
         static = type(index) is int or is_static(index)
         if static or is_concrete(index):
             value, trace, parent = x._val, x._trace, x.node
@@ -85,7 +85,7 @@ def getitem(x: Array, index: Any) -> Array:
                     note_view(x, made, getitem, {"index": index})
                     return made
             return _noted_as_view(x, made, index, value)
-    elif kind is BatchTrace and is_static(index) and x._trace.live:
+    elif kind is BatchTrace and is_static(index) and x._trace.fast:
         if (part := _getitem_of_examples(x, index)) is not None:
             return part
     else:
@@ -97,11 +97,11 @@ def _getitem_traced(x: Tracer, index: Any) -> Any:
     """Return ``x[index]`` of a traced value, by a fast path in forward mode, on a graph, and for constants."""
     trace, value, t = x._trace, x._val, x.link
     kind = type(trace)
-    if kind is ForwardTrace and is_concrete(index) and trace.live:
+    if kind is ForwardTrace and is_concrete(index) and trace.fast:
         ans = getitem_of_array(value, index) if type(value) is ndarray else getitem(value, index)
         moved = getitem_of_array(t, index) if type(t) is ndarray else getitem(t, index)
         return _noted_as_view(x, tracer_of(ans, trace, moved), index, value)
-    if kind is GraphTrace and is_static(index) and trace.live:
+    if kind is GraphTrace and is_static(index) and trace.fast:
         if (found := _getitem_on_graph(x, index)) is not None:
             return found
     elif trace is CONSTANTS and type(value) is ndarray and is_concrete(index):
@@ -369,7 +369,7 @@ def _sum_in_forward_mode(total: Any, parts: Sequence[tuple[Any, ...]]) -> Any:
         if type(ct) is Tracer:
             trace = ct._trace
             break
-    if type(trace) is not ForwardTrace or not trace.live:
+    if type(trace) is not ForwardTrace or not trace.fast:
         return None
     values, tangents = [], []
     for ct in given:
