@@ -9,68 +9,17 @@ from __future__ import annotations
 
 import sys
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from numbers import Number
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from funcgrad.optional import loaded_jax
 from funcgrad.typing import Shape
 
-
-class ArrayNamespace(Protocol):
-    """The functions of an array library, ``numpy`` or ``jax.numpy``, that the engine itself uses.
-
-    Kernels look up further functions by the names of their operations.
-    """
-
-    @property
-    def __name__(self) -> str: ...
-    @property
-    def linalg(self) -> Any:
-        """Equivalent of ``numpy.linalg``."""
-
-    @property
-    def asarray(self) -> Callable[..., Any]:
-        """Equivalent of ``numpy.asarray``."""
-
-    @property
-    def eye(self) -> Callable[..., Any]:
-        """Equivalent of ``numpy.eye``."""
-
-    @property
-    def finfo(self) -> Callable[..., Any]:
-        """Equivalent of ``numpy.finfo``."""
-
-    @property
-    def full(self) -> Callable[..., Any]:
-        """Equivalent of ``numpy.full``."""
-
-    @property
-    def isfinite(self) -> Callable[..., Any]:
-        """Equivalent of ``numpy.isfinite``."""
-
-    @property
-    def isinf(self) -> Callable[..., Any]:
-        """Equivalent of ``numpy.isinf``."""
-
-    @property
-    def isnan(self) -> Callable[..., Any]:
-        """Equivalent of ``numpy.isnan``."""
-
-    @property
-    def result_type(self) -> Callable[..., Any]:
-        """Equivalent of ``numpy.result_type``."""
-
-    @property
-    def stack(self) -> Callable[..., Any]:
-        """Equivalent of ``numpy.stack``."""
-
-    @property
-    def zeros(self) -> Callable[..., Any]:
-        """Equivalent of ``numpy.zeros``."""
-
+#: The module ``numpy`` or ``jax.numpy``.
+ArrayNamespace: TypeAlias = Any
 
 FLOAT0 = np.dtype([("float0", "V")])  # the dtype JAX gives to the gradient of an integer
 

@@ -26,7 +26,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from importlib import import_module
 from threading import get_ident
-from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 from weakref import ref
 
 import numpy as np
@@ -330,31 +330,6 @@ def promoted_constant(v: Any, constant: Any, aval: Any, floats: frozenset[type],
     return None
 
 
-class ReverseRule(Protocol):
-    """Function that reverse mode calls for an operation."""
-
-    def __call__(
-        self, args: tuple[Any, ...], traced: tuple[int, ...], params: dict[str, Any], /
-    ) -> tuple[Any, VJP | None, Sequence[Any]]:
-        """Return the result, the VJP rule for the arguments at ``traced``, and the values that the record saves."""
-
-
-class ForwardRule(Protocol):
-    """Function that forward mode calls for an operation."""
-
-    def __call__(self, args: tuple[Any, ...], tangents: tuple[Any, ...], params: dict[str, Any], /) -> tuple[Any, Any]:
-        """Return the result and its tangent, None for a zero tangent."""
-
-
-class BatchRule(Protocol):
-    """Function that ``vmap`` calls for an operation; batch axes come first."""
-
-    def __call__(
-        self, size: Any, args: tuple[Any, ...], batched: tuple[bool, ...], params: dict[str, Any], /
-    ) -> tuple[Any, Any]:
-        """Return the result and whether the result is batched, for several results a flag for each of them."""
-
-
 class Primitive:
     """An operation, with all that the several kinds of traces need to know about the operation.
 
@@ -368,7 +343,8 @@ class Primitive:
             ``traced`` are the positions to differentiate; the VJP rule ``vjp(ct, record)`` gives a cotangent
             for each position; ``saved`` are the values that the record saves for the rule, see ``reverse``.
         forward: ``forward(args, tangents, params) -> (ans, tangent)``, a tangent of None meaning zero.
-        batch: ``batch(size, args, batched, params) -> (ans, batched)``; batch axes come first.
+        batch: ``batch(size, args, batched, params) -> (ans, batched)``; batch axes come first. The flags ``batched``
+            say which arguments are batched; in the result, whether it is batched, or which of several results are.
         multiple: whether the result is a tuple of arrays.
         loose: whether shape or dtype of a result depend on the values of the arguments. A captured graph
             is then valid only while shape and dtype stay the same.
@@ -400,9 +376,9 @@ class Primitive:
         self,
         name: str,
         impl: Callable[..., Any] | None,
-        reverse: ReverseRule | None,
-        forward: ForwardRule | None,
-        batch: BatchRule,
+        reverse: Callable[..., tuple[Any, VJP | None, Sequence[Any]]] | None,
+        forward: Callable[..., tuple[Any, Any]] | None,
+        batch: Callable[..., tuple[Any, Any]],
         *,
         multiple: bool = False,
         loose: bool = False,

@@ -18,7 +18,7 @@ from funcgrad.batching import BatchTrace
 from funcgrad.core import Primitive, Tracer, bind, join_repetition, raise_closure, shallow_copy, tracer_of
 from funcgrad.errors import EscapedTracerError
 from funcgrad.kinds.linear import reduce_sum, to_batch
-from funcgrad.kinds.rules import Operation, finish_operation
+from funcgrad.kinds.rules import Operation, finish_operation, transposed_vjp
 from funcgrad.optional import loaded_jax
 from funcgrad.reverse import backward, record_function, vjp_for_all
 from funcgrad.writable import as_constant, as_results, is_buffer
@@ -171,20 +171,13 @@ def _forward(args: Leaves, tangents: Leaves, params: dict[str, Any]) -> Any:
         outs, pushed = rules.jvp(args, whole)
         return tuple(outs), tuple(pushed)
     outs, residuals = rules.fwd(*args)  # type: ignore[misc]
-    live = [i for i, out in enumerate(outs) if backend.is_inexact(out)]
     moving = [i for i, t in enumerate(tangents) if t is not None]
 
-    def vjp(*cts: Any) -> list[Any]:
-        full = [backend.zeros_like(out) for out in outs]
-        for i, ct in zip(live, cts, strict=True):
-            full[i] = ct
-        found = rules.bwd(residuals, full)  # type: ignore[misc]
+    def vjp(cts: list[Any]) -> list[Any]:
+        found = rules.bwd(residuals, cts)  # type: ignore[misc]
         return [_evaluate_cotangent(found[i]) for i in moving]
 
-    _, nodes = record_function(vjp, [backend.zeros_like(outs[i]) for i in live])
-    seeds = [(n, tangents[i]) for n, i in zip(nodes, moving, strict=True) if n is not None]
-    transposed = dict(zip(live, backward(seeds, len(live)), strict=True))
-    return tuple(outs), tuple([transposed.get(i) for i in range(len(outs))])
+    return tuple(outs), tuple(transposed_vjp(vjp, outs, [tangents[i] for i in moving]))
 
 
 def _batch(within: BatchTrace, args: Leaves, batched: tuple[bool, ...], params: dict[str, Any]) -> tuple[Any, bool]:
@@ -303,4 +296,4 @@ def _with_buffers(rules: CustomRules) -> CustomRules:
 
 
 #: Operation ``custom_call(*leaves, rules)``: the results of ``rules.fun``, differentiated by ``rules``.
-custom_call: Operation = finish_operation(_call, _custom)
+custom_call: Operation = finish_operation(_custom, _call)

@@ -26,10 +26,8 @@ from funcgrad.core import (
     common_aval,
     promoted_constant,
     shallow_copy,
-    tracer_of,
     zero_dim_doubles,
 )
-from funcgrad.forward import ForwardTrace
 from funcgrad.generated import make_function
 from funcgrad.kinds.linear import (
     MANY_ROWS,
@@ -45,16 +43,15 @@ from funcgrad.kinds.linear import (
     scaled,
 )
 from funcgrad.kinds.partials import Partial, PartialRule
-from funcgrad.kinds.rules import ARGUMENT_NAMES, Operation, bind_checked, finish_operation, unpack_traced
+from funcgrad.kinds.rules import ARGUMENT_NAMES, SHARED, Operation, bind_checked, finish_operation, make_any
 from funcgrad.ownership import LARGE
 from funcgrad.reverse import RECORD, VJP, vjp_of_each
-from funcgrad.writable import CONSTANTS, COPY_ON_WRITE, shared_array, writable_result
+from funcgrad.writable import CONSTANTS, COPY_ON_WRITE, shared_array
 
 ndarray = np.ndarray
 float64 = np.float64
 #: Types of values in tracers that an operation's kernel takes without conversion.
 _PLAIN = frozenset((ndarray, float, float64))
-_NUMPY = _PLAIN | {np.float32, int}
 #: Operators that Python computes itself for two floats: the results are floats, complex powers, or errors.
 _PYTHON_OPERATORS = (add, sub, mul, truediv, mod, pow)
 #: Operators that give complex powers or raise errors for floats where NumPy's functions do not.
@@ -111,9 +108,7 @@ def elementwise(
     partials = (dx, dy, dz)
     arity = arity or max(i + 1 for i, p in enumerate(partials) if p is not None)
     rules = _Rules(name, partials[:arity], operator)
-    primitive = Primitive(
-        name, impl, rules.reverse, rules.forward, batch_rule("elementwise", lambda *args: rules.call(*args))
-    )
+    primitive = Primitive(name, impl, rules.reverse, rules.forward, batch_rule("elementwise", lambda: rules.call))
     primitive.foreign, primitive.arithmetic = foreign, operator is not None
     primitive.operator = operator.__name__ if operator is not None and arity == 2 else None
     short = None not in partials[:arity] and arity < 3
@@ -122,7 +117,7 @@ def elementwise(
     if operator in _RAISING:
         primitive.number_primitive = operator_primitive(primitive, operator)
     rules.call = template(primitive, rules, operator)
-    return finish_operation(rules.call, primitive)
+    return finish_operation(primitive, rules.call)
 
 
 class _Rules:
@@ -185,9 +180,9 @@ class _Rules:
 
     def reverse(self, args: Any, traced: Any, params: Any) -> Any:
         """Return the result, the VJP rule, and the values that are saved for the rule, see ``Primitive``."""
-        return self.plan_vjp(args, traced, self.compute(args))
+        return self.plan_vjp(args, traced, params, self.compute(args))
 
-    def plan_vjp(self, args: Any, traced: Any, ans: Any) -> Any:
+    def plan_vjp(self, args: Any, traced: Any, params: Any, ans: Any) -> Any:
         """Plan the VJP of a result that was computed already: return it, the VJP rule, and the saved values."""
         like = backend.shape_and_dtype_of(ans)
         likes: list[Any] = [backend.shape_and_dtype_of(args[i]) for i in traced]
@@ -281,27 +276,21 @@ def _rank(x: Any) -> int:
 
 
 _SHARED = {
+    **SHARED,
     **_EXPRESSIONS,
     "ARRAYS": frozenset((ndarray, float64)),
     "BatchTrace": BatchTrace,
     "CONSTANTS": CONSTANTS,
-    "ForwardTrace": ForwardTrace,
     "COPY_ON_WRITE": COPY_ON_WRITE,
-    "NUMPY": _NUMPY,
     "PLAIN": _PLAIN,
     "REAL": REAL,
-    "Tracer": Tracer,
-    "tracer_of": tracer_of,
     "DOUBLE": DOUBLE,
     "aval_of": aval_of,
-    "writable_result": writable_result,
     "batch_of": _batch_of,
     "zero_dim_doubles": zero_dim_doubles,
-    "bind_checked": bind_checked,
     "common_aval": common_aval,
     "promoted_constant": promoted_constant,
     "broadcast_tangent": broadcast_tangent,
-    "unpack_traced": unpack_traced,
     "shared_array": shared_array,
     "shallow_copy": shallow_copy,
 }
@@ -659,23 +648,7 @@ def _record_expressions(rules: _Rules, mixed: bool) -> tuple[dict[str, VJP], dic
     return vjps, texts
 
 
-_ANY = """
-def operation(*args):
-    if (found := unpack_traced(args)) is not None:
-        trace, values, traced, parents, plain = found
-        ans, vjp, saved = plan_vjp(values, traced, kernel(*values) if plain else operation(*values))
-        return writable_result(args, ans) if vjp is None else trace.record_result(ans, vjp, parents, saved)
-    for arg in args:
-        if type(arg) not in NUMPY:
-            return bind_checked(primitive, args, {})
-    return kernel(*args)
-"""
-
-
 def _make_any(primitive: Primitive, rules: _Rules, operator: Callable[..., Any] | None) -> Operation:
     """Make the function of three arguments, or of arguments some of which have no partial derivative."""
     kernel = operator or primitive.kernel(np)
-    made: Operation = make_function(
-        primitive.name, _ANY, _SHARED, primitive=primitive, kernel=kernel, plan_vjp=rules.plan_vjp
-    )
-    return made
+    return make_any(primitive, kernel, rules.plan_vjp, has_params=False, foreign="type(arg) not in NUMPY")

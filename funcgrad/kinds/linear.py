@@ -16,12 +16,11 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from funcgrad import backend
-from funcgrad.core import DOUBLE, REAL, SINGLE, Primitive, Tracer, call_operation, tracer_of
+from funcgrad.core import DOUBLE, REAL, SINGLE, Primitive, Tracer, call_operation
 from funcgrad.errors import NotDifferentiableError, ShapeError
-from funcgrad.forward import ForwardTrace
 from funcgrad.generated import make_function
 from funcgrad.graph import stands_for_array
-from funcgrad.kinds.rules import Operation, Rule, bind_checked, check_names, finish_operation, positional_names
+from funcgrad.kinds.rules import SHARED, Operation, Rule, bind_checked, check_names, finish_operation, positional_names
 from funcgrad.ownership import LARGE, is_temporary, is_unshared_argument
 from funcgrad.reverse import RECORD, is_sparse, vjp_of_each
 from funcgrad.shared_state import write_lock
@@ -44,13 +43,13 @@ BatchRule: TypeAlias = Callable[[int, tuple[Any, ...], tuple[bool, ...], dict[st
 Batching: TypeAlias = Literal["elementwise", "leading", "axis", "loop"] | BatchRule
 
 
-def batch_rule(batching: Batching, call: Operation) -> BatchRule:
-    """Return the batching rule of the operation ``call`` that ``batching`` names."""
+def batch_rule(batching: Batching, operation: Callable[[], Operation]) -> BatchRule:
+    """Return the batching rule that ``batching`` names, of the operation that ``operation()`` will return."""
     if callable(batching):
         return batching
     rules = {"elementwise": _elementwise, "leading": _leading, "axis": _axis, "loop": _loop}
     rule = rules[batching]
-    return lambda size, args, batched, params: (rule(call, size, args, batched, params), True)
+    return lambda size, args, batched, params: (rule(operation(), size, args, batched, params), True)
 
 
 def operator_primitive(primitive: Primitive, operator: Callable[..., Any]) -> Primitive:
@@ -151,9 +150,7 @@ def linear(
         ans = call_operation(call, args, params)
         return ans, None if tangents[0] is None else call(tangents[0], *args[1:], **params)
 
-    primitive = Primitive(
-        name, impl, reverse, forward, batch_rule(batch, lambda *args, **params: call(*args, **params))
-    )
+    primitive = Primitive(name, impl, reverse, forward, batch_rule(batch, lambda: call))
     primitive.foreign = foreign
     kernel = numpy or primitive.kernel(np)
     if numpy is not None:
@@ -164,7 +161,7 @@ def linear(
     call: Operation = make_function(
         name, template.format(record=record), _SHARED, primitive=primitive, kernel=kernel, vjp=vjp
     )
-    return finish_operation(call, primitive)
+    return finish_operation(primitive, call)
 
 
 #: Expressions for saved values in the templates.
@@ -212,16 +209,12 @@ def operation(x, *rest, **params):
 """
 
 _SHARED = {
-    "ForwardTrace": ForwardTrace,
-    "Tracer": Tracer,
-    "tracer_of": tracer_of,
+    **SHARED,
     "__name__": __name__,
-    "bind_checked": bind_checked,
-    "write_lock": write_lock,
     "dtype_of": backend.dtype_of,
-    "ndarray": ndarray,
-    "shape_of": backend.shape_of,
     "note_if_view": note_if_view,
+    "shape_of": backend.shape_of,
+    "write_lock": write_lock,
 }
 
 
@@ -263,13 +256,13 @@ def nondifferentiable(
                 return bind_checked(primitive, args, params)
         return kernel(*args, **params)
 
-    primitive = Primitive(name, impl, None, None, batch_rule(batch, call), multiple=multiple, loose=loose)
+    primitive = Primitive(name, impl, None, None, batch_rule(batch, lambda: call), multiple=multiple, loose=loose)
     primitive.operator = None if operator is None else operator.__name__
     primitive.arithmetic = arithmetic
     if arithmetic and operator is not None:
         primitive.number_primitive = operator_primitive(primitive, operator)
     kernel = primitive.kernel(np)
-    return finish_operation(call, primitive)
+    return finish_operation(primitive, call)
 
 
 def row_sums(x: ndarray, *, axis: tuple[int, ...], keepdims: bool = False) -> Any:

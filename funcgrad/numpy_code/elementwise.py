@@ -15,7 +15,7 @@ import numpy as np
 import funcgrad.numpy as fnp
 from funcgrad import backend, tree
 from funcgrad.batching import BatchTrace, is_in_batch
-from funcgrad.core import Primitive, Tracer, bind, is_array, raise_closure, traces_of
+from funcgrad.core import Primitive, Tracer, is_array, raise_closure, traces_of
 from funcgrad.errors import ConversionError, NotDifferentiableError
 from funcgrad.forward import ForwardTrace
 from funcgrad.graph import GraphTrace
@@ -191,15 +191,10 @@ def _batch(within: BatchTrace, args: Sequence[Any], batched: Sequence[bool], par
     return found, True
 
 
-_elementwise = Primitive("elementwise_call", _impl, _reverse, _forward, _batch, multiple=True, runs_user_code=True)
-
-
-def _bound(*args: Any, fun: Fun) -> Any:
-    return bind(_elementwise, args, {"fun": fun})
-
-
 #: ``_call(*arrays, fun)``: the results of ``fun`` for arrays of one shape.
-_call: Any = finish_operation(_bound, _elementwise)
+_call: Any = finish_operation(
+    Primitive("elementwise_call", _impl, _reverse, _forward, _batch, multiple=True, runs_user_code=True)
+)
 
 
 def _methods(cls: str, names: str) -> list[tuple[str, str]]:

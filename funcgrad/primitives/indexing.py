@@ -297,7 +297,7 @@ def _compute_read(*args: Any, spec: Spec) -> Any:
     return args[0][index_from_spec(spec, ())] if plain else writable_result(args, bind(_read, args, {"spec": spec}))
 
 
-read: Operation = finish_operation(_compute_read, _read)
+read: Operation = finish_operation(_read, _compute_read)
 
 
 def _sum_by_scatter(total: Any, parts: Sequence[tuple[Any, ...]]) -> Any:
@@ -506,13 +506,11 @@ def _batch_scatter(size: int, args: Any, batched: Any, params: Any) -> tuple[Any
     return scatter_sum(*cts, *positions, **{**params, "specs": tuple(lifted), "shape": shape}), True
 
 
-_scatter_sum = Primitive(
-    "scatter_sum", _scatter, reverse=_reverse_scatter, forward=_forward_scatter, batch=_batch_scatter
-)
-
 #: ``scatter_sum(*cts, *arrays, specs, shape, dtype)``: zeros with every ``ct`` added at its index, the transpose
 #: of several reads. ``arrays`` holds the arrays of all specs, in order.
-scatter_sum: Operation = finish_operation(lambda *args, **params: bind(_scatter_sum, args, params), _scatter_sum)
+scatter_sum: Operation = finish_operation(
+    Primitive("scatter_sum", _scatter, reverse=_reverse_scatter, forward=_forward_scatter, batch=_batch_scatter)
+)
 
 
 def _add_along_axis(xp: Any, ct: Any, y: Any, *, axis: int, shape: Shape, unique: bool = False) -> Any:

@@ -94,12 +94,12 @@ def _linear_system(
 
     made = Primitive(name, impl, reverse, forward, _linear_system_batch(call))
     kernel = made.kernel(np)
-    return finish_operation(call, made)
+    return finish_operation(made, call)
 
 
 def _linear_system_batch(call: Operation) -> Callable[..., Any]:
     """Return the batching rule: matrices broadcast, but a single matrix takes all right-hand sides at once."""
-    aligned = batch_rule("elementwise", call)
+    aligned = batch_rule("elementwise", lambda: call)
 
     def batch(size: int, args: Any, batched: Any, params: Any) -> Any:
         x, y = args

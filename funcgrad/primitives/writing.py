@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad import backend
-from funcgrad.core import Primitive, bind, call_operation
+from funcgrad.core import Primitive, call_operation
 from funcgrad.kinds.linear import broadcast_to, conform, nondifferentiable, permute, reshape, to_batch
 from funcgrad.kinds.rules import Operation, finish_operation
 from funcgrad.primitives.accumulating import copy_with_own_memory
@@ -99,11 +99,11 @@ def _in_c_order(places: Any) -> Any:
     return places if like.flags.c_contiguous else arranged(places, axes=tuple(range(like.ndim)))
 
 
-_write_primitive = Primitive("write", _write, reverse=_reverse, forward=_forward, batch=_batch, reuse=_write_in_place)
-
 #: ``write(x, y, *arrays, spec)``: a copy of ``x`` with ``y`` written to the part that ``spec`` and its ``arrays`` name
 #: (see ``index_spec``). ``y`` broadcasts to it and has no more axes. If ``y`` is not constant, no element occurs twice.
-write: Operation = finish_operation(lambda *args, **params: bind(_write_primitive, args, params), _write_primitive)
+write: Operation = finish_operation(
+    Primitive("write", _write, reverse=_reverse, forward=_forward, batch=_batch, reuse=_write_in_place)
+)
 
 
 def _winners(xp: Any, places: Any, *, size: int) -> Any:

@@ -254,7 +254,7 @@ _staged = Primitive("staged", _impl, _reverse, _forward, _batch, multiple=True)
 
 #: Operation ``staged(*leaves, stage)``, which returns the results of a function of JAX values.
 staged: Operation = finish_operation(
-    lambda *args, **params: writable_result(args, bind(_staged, args, params)), _staged
+    _staged, lambda *args, **params: writable_result(args, bind(_staged, args, params))
 )
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from funcgrad import backend, blocks, tree
 from funcgrad.core import Primitive, Tracer, describe, is_array, shallow_copy
 from funcgrad.errors import InputError, NotDifferentiableError, ShapeError
-from funcgrad.graph import Node, Note, Operand, PipelineStage, Recording
+from funcgrad.graph import Note, PipelineStage, Recording
 from funcgrad.keeping import copy_shared_constants
 from funcgrad.kinds.custom import custom_call
 from funcgrad.numpy_code import Rebuilt
@@ -21,6 +21,7 @@ from funcgrad.transforms.arguments import merge_leaves
 from funcgrad.transforms.closures import DecisionTrace
 from funcgrad.transforms.debugging import saved_values
 from funcgrad.transforms.inspection.drawing import Picture
+from funcgrad.transforms.inspection.nodes import Node, Operand
 from funcgrad.transforms.origins import Origins
 from funcgrad.transforms.products import Pullback
 from funcgrad.transforms.static_arguments import argument_names
