@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from funcgrad.errors import typed_repr
 from funcgrad.optional import loaded_jax
 from funcgrad.typing import Shape
 
@@ -198,16 +199,13 @@ def problem_and_remedy(x: Any) -> tuple[str, str]:
     """
     kind, dtype = type(x), getattr(x, "dtype", None)
     if not issubclass(kind, (np.ndarray, np.generic)) or not isinstance(dtype, np.dtype):
-        name, text = kind.__name__, repr(x)
-        text = text if len(text) <= 60 else text[:57] + "..."
-        text = text if x is None or text.startswith(f"{name}(") else f"{name} {text}"
         if callable(getattr(x, "tocsr", None)):
             return (
-                f"is a sparse matrix, got {name}",
+                f"is a sparse matrix, got {kind.__name__}",
                 "Multiply with funcgrad.numpy.matmul(A, x), or make it dense: A.toarray().",
             )
         remedy = "Pass arrays, numbers, or nested lists of them through funcgrad.numpy.asarray."
-        return f"is not an array or a number, got {text}", _AS_FLOAT if issubclass(kind, Number) else remedy
+        return f"is not an array or a number, got {typed_repr(x)}", _AS_FLOAT if issubclass(kind, Number) else remedy
     got = f"got {dtype}{list(x.shape)}" if kind is np.ndarray else f"got {kind.__name__} of {dtype}{list(x.shape)}"
     what, remedy = "is an instance of an ndarray subclass", "Convert it: numpy.asarray(x)."
     if is_masked(kind):

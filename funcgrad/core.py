@@ -32,7 +32,7 @@ from weakref import ref
 import numpy as np
 
 from funcgrad import backend, blocks, heap
-from funcgrad.errors import EscapedTracerError, InputError, NotDifferentiableError, short_repr
+from funcgrad.errors import EscapedTracerError, InputError, NotDifferentiableError, typed_repr
 from funcgrad.shared_state import all_repetitions, open_traces, repetitions, write_lock
 
 if TYPE_CHECKING:
@@ -632,5 +632,4 @@ def describe(x: Any) -> str:
     """
     if isinstance(x, Tracer) or (hasattr(x, "dtype") and hasattr(x, "shape")):
         return f"{x.dtype}{list(x.shape)}"
-    name, text = type(x).__name__, short_repr(x)
-    return text if x is None or text.startswith(f"{name}(") else f"{name} {text}"
+    return typed_repr(x)

@@ -155,12 +155,10 @@ def linear(
     kernel = numpy or primitive.kernel(np)
     if numpy is not None:
         primitive.prefer(numpy, 1)
-    template = _LINEAR_VIEW if view else _LINEAR
     saved = "".join([", " + _SAVED[n] for n in ("params", *names) if n in _SAVED])
     record = RECORD.format(vjp="vjp", parents="parent", saved=saved)
-    call: Operation = make_function(
-        name, template.format(record=record), _SHARED, primitive=primitive, kernel=kernel, vjp=vjp
-    )
+    text = _LINEAR.format(record=record, **(_VIEW if view else _NEW))
+    call: Operation = make_function(name, text, _SHARED, primitive=primitive, kernel=kernel, vjp=vjp)
     return finish_operation(primitive, call)
 
 
@@ -171,6 +169,7 @@ _SAVED = {
     "dtype": "dtype_of(v)",
 }
 
+#: Template of linear operations: ``{result}`` is the expression for the result, ``{bind}`` the general path.
 _LINEAR = """
 def operation(x, *rest, **params):
     if type(x) is ndarray and not rest:
@@ -181,32 +180,22 @@ def operation(x, *rest, **params):
         made._val = kernel(v, **params) if type(v) is ndarray else operation(v, **params)
         made._trace, made.aval = trace, None
         made.node = {record}
-        return made
+        return {result}
     if type(x) is Tracer and not rest and type(x._trace) is ForwardTrace and x._trace.fast:
         v, t, trace = x._val, x.tangent, x._trace
-        return tracer_of(operation(v, **params), trace, operation(t, **params))
-    return bind_checked(primitive, (x, *rest), params)
+        made = tracer_of(operation(v, **params), trace, operation(t, **params))
+        return {result}
+    {bind}
 """
-
-#: Template like ``_LINEAR`` for a result that may share the memory of ``x``.
-_LINEAR_VIEW = """
-def operation(x, *rest, **params):
-    if type(x) is ndarray and not rest:
-        return kernel(x, **params)
-    if type(x) is Tracer and not rest and (counter := x._trace.fast_counter) is not None:
-        v, trace, parent = x._val, x._trace, x.node
-        made = Tracer()
-        made._val = kernel(v, **params) if type(v) is ndarray else operation(v, **params)
-        made._trace, made.aval = trace, None
-        made.node = {record}
-        return note_if_view(x, made, operation, params, v)
-    if type(x) is Tracer and not rest and type(x._trace) is ForwardTrace and x._trace.fast:
-        v, t, trace = x._val, x.tangent, x._trace
-        return note_if_view(x, tracer_of(operation(v, **params), trace, operation(t, **params)), operation, params, v)
-    with write_lock:  # no other thread may write to ``x`` before the result is noted as its view
+#: The texts for results that share no memory with ``x``.
+_NEW = {"result": "made", "bind": "return bind_checked(primitive, (x, *rest), params)"}
+#: The texts for results that may share the memory of ``x``.
+_VIEW = {
+    "result": "note_if_view(x, made, operation, params, v)",
+    "bind": """with write_lock:  # no other thread may write to ``x`` before the result is noted as its view
         made = note_if_view(x, bind_checked(primitive, (x, *rest), params), operation, params)
-    return made
-"""
+    return made""",
+}
 
 _SHARED = {
     **SHARED,
