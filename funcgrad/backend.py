@@ -362,6 +362,16 @@ def zeros_like(x: Any) -> Any:
     return _filled(x, 0)
 
 
+def with_zeros(values: Sequence[Any], likes: Sequence[Any]) -> list[Any]:
+    """Return tangents or cotangents ``values`` with zeros in place of None, like the entries of ``likes``.
+
+    Example:
+        >>> with_zeros([None, 2.0], [np.ones(2), 1.0])
+        [array([0., 0.]), 2.0]
+    """
+    return [zeros_like(like) if value is None else value for value, like in zip(values, likes, strict=True)]
+
+
 def ones_like(x: Any) -> Any:
     """Return ones of the shape, dtype and library of ``x``.
 

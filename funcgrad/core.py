@@ -605,6 +605,11 @@ def traces_of(values: Iterable[Any]) -> Iterator[Trace]:
             x = x._val
 
 
+def are_tracers_of(trace: Trace, values: Sequence[Any]) -> list[bool]:
+    """Return for each of ``values`` whether it is a tracer of ``trace``."""
+    return [type(x) is Tracer and x._trace is trace for x in values]
+
+
 def raise_closure(name: str) -> NoReturn:
     """Raise the error for a function with custom rules that closes over a tracer, which the rules do not know."""
     raise NotDifferentiableError(

@@ -18,7 +18,17 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from funcgrad import backend, blocks
-from funcgrad.core import READ_ONLY, Primitive, Trace, Tracer, plain_value, refuse_closure, shallow_copy, tracer_of
+from funcgrad.core import (
+    READ_ONLY,
+    Primitive,
+    Trace,
+    Tracer,
+    plain_value,
+    refuse_closure,
+    shallow_copy,
+    tracer_of,
+    traces_of,
+)
 from funcgrad.errors import BranchError, ConcretizationError
 from funcgrad.ownership import is_unshared_entry
 
@@ -167,7 +177,7 @@ class GraphTrace(Trace):
         """Append an operation with one result, ``ans``, and return the tracer of this result."""
         out = next(self._slots)
         known = type(ans) is np.float64 or type(ans) is np.ndarray
-        shape, dtype = (ans.shape, ans.dtype) if known else (backend.shape_of(ans), backend.dtype_of(ans))
+        shape, dtype = (ans.shape, ans.dtype) if known else backend.shape_and_dtype_of(ans)
         note = None if noted is None else noted((out,))
         self.operations.append(tuple.__new__(Step, (primitive, slots, params, out, shape, dtype, note)))  # faster
         return tracer_of(ans, self, out)
@@ -213,6 +223,11 @@ class GraphTrace(Trace):
         """Return a recording of the operations that ``outputs`` (leaves, tracers or not) or ``decisions`` depend on."""
         slots = [self.slot_of(out) for out in outputs]
         return Recording(self.inputs, self.constants, self.operations, slots, decisions)
+
+
+def is_on_graph(x: Any) -> bool:
+    """Whether any trace of ``x`` captures a graph, which will run for other values too."""
+    return any(isinstance(trace, GraphTrace) for trace in traces_of([x]))
 
 
 def stands_for_array(x: Any) -> bool:

@@ -31,7 +31,17 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 
 from funcgrad import backend, blocks, generated
-from funcgrad.core import DOUBLE, READ_ONLY, Primitive, Trace, Tracer, refuse_closure, shallow_copy, tracer_of
+from funcgrad.core import (
+    DOUBLE,
+    READ_ONLY,
+    Primitive,
+    Trace,
+    Tracer,
+    are_tracers_of,
+    refuse_closure,
+    shallow_copy,
+    tracer_of,
+)
 from funcgrad.ownership import unshare_results
 
 ndarray = np.ndarray
@@ -381,7 +391,7 @@ def record_function(fun: Callable[..., list[Any]], leaves: Sequence[Any]) -> tup
         outs = fun(*[trace.leaf(leaf) for leaf in leaves])
     finally:
         trace.close()
-    mine = [type(out) is Tracer and out._trace is trace for out in outs]
+    mine = are_tracers_of(trace, outs)
     results = [out._val if m else out for out, m in zip(outs, mine, strict=True)]
     nodes = [out.node if m else None for out, m in zip(outs, mine, strict=True)]
     return [shallow_copy(x) for x in results], nodes

@@ -55,7 +55,7 @@ def array_with_layout_of(x: Any) -> ndarray:
     if type(x) is ndarray:
         return x
     if not isinstance(x, Tracer):
-        return np.empty(backend.shape_of(x), backend.dtype_of(x))
+        return np.empty(*backend.shape_and_dtype_of(x))
     alias = getattr(x, "alias", None)
     value, hidden = x._val, x._trace.hidden_axes
     if type(value) is ndarray and not hidden and not _has_own_memory(x):

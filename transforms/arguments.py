@@ -300,7 +300,7 @@ def match_leaves(call: str, what: str, given: PyTree, leaves: Sequence[Any], spe
             results.append(t)  # the most frequent case
             continue
         check_leaf(call, t, lambda number=number: f"the {what} at {path(number) or 'the root'}")
-        shape, dtype = backend.shape_of(leaf), backend.dtype_of(leaf)
+        shape, dtype = backend.shape_and_dtype_of(leaf)
         have = backend.dtype_of(t)
         if backend.shape_of(t) != shape:
             raise ShapeError(

@@ -15,7 +15,16 @@ import numpy as np
 
 from funcgrad import backend, tree
 from funcgrad.batching import BatchTrace
-from funcgrad.core import Primitive, Tracer, bind, join_repetition, raise_closure, shallow_copy, tracer_of
+from funcgrad.core import (
+    Primitive,
+    Tracer,
+    are_tracers_of,
+    bind,
+    join_repetition,
+    raise_closure,
+    shallow_copy,
+    tracer_of,
+)
 from funcgrad.errors import EscapedTracerError
 from funcgrad.kinds.linear import reduce_sum, to_batch
 from funcgrad.kinds.rules import Operation, finish_operation, transposed_vjp
@@ -88,8 +97,7 @@ def _call_in_jax(jax: Any, rules: CustomRules, leaves: Leaves) -> Any:
 
         def jvp(xs: Any, ts: Any) -> tuple[Any, Any]:
             outs, pushed = rules.jvp(arrays(xs), ts)  # type: ignore[misc]
-            pairs = zip(outs, pushed, strict=True)
-            return given(outs), given([backend.zeros_like(out) if t is None else t for out, t in pairs])
+            return given(outs), given(backend.with_zeros(pushed, outs))
 
         call = jax.custom_jvp(lambda *xs: given(rules.fun(*arrays(xs))))
         call.defjvp(jvp)
@@ -121,7 +129,7 @@ def _reverse(args: Leaves, traced: tuple[int, ...], params: dict[str, Any]) -> A
         outs, nodes = _recorded_jvp(rules, args, traced)
         return tuple(outs), vjp_for_all(_name, _through_record, len(traced)), (rules, nodes, len(traced))
     outs, residuals = rules.fwd(*args)
-    likes = None if len(outs) == 1 else [(backend.shape_of(a), backend.dtype_of(a)) for a in outs]
+    likes = None if len(outs) == 1 else [backend.shape_and_dtype_of(a) for a in outs]
     return tuple(outs), vjp_for_all(_name, _backwards, len(traced)), (rules, residuals, traced, likes)
 
 
@@ -167,8 +175,7 @@ def _recorded_jvp(rules: CustomRules, args: Leaves, traced: tuple[int, ...]) -> 
 def _forward(args: Leaves, tangents: Leaves, params: dict[str, Any]) -> Any:
     rules: CustomRules = params["rules"]
     if rules.jvp is not None:
-        whole = [backend.zeros_like(a) if t is None else t for a, t in zip(args, tangents, strict=True)]
-        outs, pushed = rules.jvp(args, whole)
+        outs, pushed = rules.jvp(args, backend.with_zeros(tangents, args))
         return tuple(outs), tuple(pushed)
     outs, residuals = rules.fwd(*args)  # type: ignore[misc]
     moving = [i for i, t in enumerate(tangents) if t is not None]
@@ -196,7 +203,7 @@ def _batch(within: BatchTrace, args: Leaves, batched: tuple[bool, ...], params: 
         with _OpenBatch(within) as trace:
             outs, residuals = rules.fwd(*_wrap(trace, leaves, flags))  # type: ignore[misc]
             kept, spec = tree.flatten(residuals)
-            hidden = [type(r) is Tracer and r._trace is trace for r in kept]
+            hidden = are_tracers_of(trace, kept)
             values = [r._val if h else r for r, h in zip(kept, hidden, strict=True)]
             return [_with_batch_axis(trace, out) for out in outs], (values, hidden, spec)
 

@@ -202,10 +202,9 @@ class _JVPRule:
 
         def vjp(cts: list[Any]) -> list[Any]:
             ct = self.rule(cts if isinstance(ans, tuple) else cts[0], *values, **params)
-            return [conform(ct, backend.shape_of(x), backend.dtype_of(x))]
+            return [conform(ct, *backend.shape_and_dtype_of(x))]
 
-        pushed = transposed_vjp(vjp, outs, [t])
-        pushed = [backend.zeros_like(out) if one is None else one for out, one in zip(outs, pushed, strict=True)]
+        pushed = backend.with_zeros(transposed_vjp(vjp, outs, [t]), outs)
         return pushed if isinstance(ans, tuple) else pushed[0]
 
 

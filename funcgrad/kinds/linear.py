@@ -571,7 +571,7 @@ def broadcast_tangent(tangent: Any, ans: Any) -> Any:
     """Convert ``tangent`` to the shape and dtype of ``ans``, the result to which it belongs."""
     if type(tangent) is type(ans) is ndarray and tangent.dtype is ans.dtype and tangent.shape == ans.shape:
         return tangent
-    shape, dtype = backend.shape_of(ans), backend.dtype_of(ans)
+    shape, dtype = backend.shape_and_dtype_of(ans)
     if type(tangent) is complex and type(ans) is not complex:
         tangent = np.complex128(tangent)  # a Python complex number times a float64 stays Python's
     if backend.dtype_of(tangent) != dtype:

@@ -87,4 +87,4 @@ def jointly_linear(
 
 def _zeros(like: Any) -> Any:
     """Make the tangent of a constant argument in the argument's dtype, also of integers, to keep the result's dtype."""
-    return np.zeros(backend.shape_of(like), backend.dtype_of(like))
+    return np.zeros(*backend.shape_and_dtype_of(like))

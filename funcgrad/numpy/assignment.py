@@ -312,7 +312,7 @@ def with_items_set(x: Array, index: Any, y: Any, unique: bool = False) -> Array:
 
     ``unique=True`` promises that ``index`` names no element twice.
     """
-    shape, dtype = backend.shape_of(x), backend.dtype_of(x)
+    shape, dtype = backend.shape_and_dtype_of(x)
     other = type(y) not in _NUMBERS and backend.dtype_of(y) != dtype
     rounds = other and backend.is_inexact(y) and backend.is_inexact(x)
     y = _cast(y, dtype) if other and not rounds else y
@@ -422,7 +422,7 @@ def _never_repeats(index: Any, shape: Shape) -> bool:
 
 def _write_last_values(x: Array, y: Array, spec: Spec, arrays: tuple[Any, ...], region_shape: Shape) -> Array:
     """Do ``write`` with an index that may name elements more than once."""
-    shape, dtype = backend.shape_of(x), backend.dtype_of(x)
+    shape, dtype = backend.shape_and_dtype_of(x)
     last = winners(_flat_positions(spec, arrays, shape), size=prod(shape))
     zero = dtype.type(0)
     y = astype(y, to=dtype) if backend.dtype_of(y) != dtype else y
@@ -477,7 +477,7 @@ def in_place_operator(operation: Callable[[Any, Any], Any], symbol: str) -> Call
         result = operation(x, y)
         if not is_array(result):
             return result  # an object of the library of ``y``, whose operator took the array
-        shape, dtype = backend.shape_of(result), backend.dtype_of(result)
+        shape, dtype = backend.shape_and_dtype_of(result)
         if shape != x.shape:
             raise ValueError(
                 f"non-broadcastable output operand with shape {x.shape} doesn't match the broadcast shape {shape}"

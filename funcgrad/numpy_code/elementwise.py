@@ -15,10 +15,10 @@ import numpy as np
 import funcgrad.numpy as fnp
 from funcgrad import backend, tree
 from funcgrad.batching import BatchTrace, is_in_batch
-from funcgrad.core import Primitive, Tracer, is_array, raise_closure, traces_of
+from funcgrad.core import Primitive, Tracer, are_tracers_of, is_array, raise_closure
 from funcgrad.errors import ConversionError, NotDifferentiableError
 from funcgrad.forward import ForwardTrace
-from funcgrad.graph import GraphTrace
+from funcgrad.graph import is_on_graph
 from funcgrad.kinds.linear import to_batch
 from funcgrad.kinds.rules import finish_operation
 from funcgrad.numpy.concretization import concrete
@@ -69,7 +69,7 @@ def elementwise(fun: Callable[..., Any], is_fixed: Callable[..., Any] | None = N
 
 def _constant_elements(is_fixed: Callable[..., Any] | None, found: Any, args: Any, kwargs: Any) -> Any:
     """Return which elements of a traced result are constants; None if none are."""
-    if is_fixed is None or type(found) is not Tracer or any(isinstance(t, GraphTrace) for t in traces_of([found])):
+    if is_fixed is None or type(found) is not Tracer or is_on_graph(found):
         return None  # a recording runs for other values, with other constants
     fixed = is_fixed(found, *args, **kwargs)
     return fixed if bool(fnp.any(fixed)) else None
@@ -158,7 +158,7 @@ def _compute_vjp(fun: Fun, traced: Sequence[int], live: Sequence[int], *given: A
     _, nodes = record_function(moving, start)
     pairs = zip([nodes[i] for i in live], cts, strict=True)
     found = backward([(node, ct) for node, ct in pairs if node is not None], len(start))
-    return [backend.zeros_like(x) if ct is None else ct for x, ct in zip(start, found, strict=True)]
+    return backend.with_zeros(found, start)
 
 
 def _forward(args: Sequence[Any], tangents: Sequence[Any], params: dict[str, Any]) -> Any:
@@ -178,7 +178,7 @@ def _compute_jvp(fun: Fun, moving: Sequence[int], *given: Any) -> Sequence[Any]:
         outs = list(fun(*args))
     finally:
         trace.close()
-    mine = [isinstance(out, Tracer) and out._trace is trace for out in outs]
+    mine = are_tracers_of(trace, outs)
     values = [out._val if m else out for out, m in zip(outs, mine, strict=True)]
     return [*values, *[out.tangent if m else backend.zeros_like(out) for out, m in zip(outs, mine, strict=True)]]
 

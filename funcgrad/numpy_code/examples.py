@@ -11,7 +11,7 @@ from typing import Any
 
 import funcgrad.numpy as fnp
 from funcgrad import backend, tree
-from funcgrad.batching import is_batched, is_in_batch
+from funcgrad.batching import is_in_batch, split_into_examples
 from funcgrad.core import Tracer, is_array, tracer_of
 from funcgrad.errors import ConcretizationError, FuncgradError, NotDifferentiableError
 from funcgrad.kinds.custom import CustomRules, custom_call
@@ -124,15 +124,11 @@ def _run_or_loop(name: str, flat: _Flat, *leaves: Any) -> list[Any]:
 
 def _split(name: str, flat: _Flat, leaves: Sequence[Any]) -> list[Any]:
     """Call ``flat`` for each example of the innermost ``vmap`` among ``leaves``, and stack the results."""
-    traces = [leaf._trace for leaf in leaves if is_batched(leaf)]
-    if not traces:
+    split = split_into_examples(leaves)
+    if split is None:
         return flat(*leaves)
-    within: Any = max(traces, key=lambda trace: trace.level)
-    mine = [type(leaf) is Tracer and leaf._trace is within for leaf in leaves]
-    found = [
-        _run_or_loop(name, flat, *[leaf._val[i] if m else leaf for leaf, m in zip(leaves, mine, strict=True)])
-        for i in range(within.size)
-    ]
+    within, examples = split
+    found = [_run_or_loop(name, flat, *example) for example in examples]
     levels = [part._trace.level for parts in found for part in parts if isinstance(part, Tracer)]
     if any(level >= within.level for level in levels):  # because functions in the call close over values of the batch
         raise NotDifferentiableError("a value of the vmap that is no argument")

@@ -75,7 +75,7 @@ def _linear_system(
 
     def reverse(args: Any, traced: Any, params: Any) -> Any:
         ans = call_operation(call, args, params)
-        avals = [(backend.shape_of(args[i]), backend.dtype_of(args[i])) for i in traced]
+        avals = [backend.shape_and_dtype_of(args[i]) for i in traced]
         vjp = vjp_for_all(name, vjp_each, len(traced))
         return ans, vjp, (traced, args[0], ans if 0 in traced else None, avals, params)
 

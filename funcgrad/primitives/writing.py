@@ -64,7 +64,7 @@ def _reverse(args: Any, traced: Any, params: Any) -> Any:
     ans = call_operation(write, args, params)
     if traced[0] > 1:
         return ans, None, ()
-    like = (backend.shape_of(args[1]), backend.dtype_of(args[1]))
+    like = backend.shape_and_dtype_of(args[1])
     return ans, vjp_for_all("write", _vjp_each, len(traced)), (traced, args[2:], params["spec"], like)
 
 

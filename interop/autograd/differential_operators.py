@@ -100,7 +100,7 @@ def _scalar(call: str, fun: Callable[[Any], Any], x: Any) -> tuple[Any, Any]:
         out = fun(x)
         if not is_array(out):
             return out  # the transform refuses it with its own message
-        shape, dtype = backend.shape_of(out), backend.dtype_of(out)
+        shape, dtype = backend.shape_and_dtype_of(out)
         if prod(shape) != 1 or dtype.kind == "c":
             raise InputError(
                 f"{call}: the function must return one real number, got dtype {dtype} and shape {shape}. Use jacobian, "

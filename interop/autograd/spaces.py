@@ -148,7 +148,7 @@ class ArrayVSpace(VSpace):
         """
         if not is_array(x):
             x = np.asarray(x)
-        shape, dtype = backend.shape_of(x), backend.dtype_of(x)
+        shape, dtype = backend.shape_and_dtype_of(x)
         if dtype == self.dtype and shape == self.shape:
             return x
         if dtype.kind == "c" and not self.iscomplex:

@@ -99,7 +99,7 @@ class Layout:
 
 def _slot(call: str, path: str, leaf: Any, start: int) -> Slot:
     check_leaf(call, leaf, lambda: path)
-    shape, dtype = backend.shape_of(leaf), backend.dtype_of(leaf)
+    shape, dtype = backend.shape_and_dtype_of(leaf)
     if not backend.is_inexact(leaf):
         raise InputError(
             f"{call}: {path} must be real or complex floating point, got dtype {dtype}. Convert it to float; what "

@@ -168,7 +168,7 @@ class _Arguments:
         self.leaves, self.spec = tree.flatten(args)
         # Python's integers, like strings and functions, decide lengths, axes and flags. They are part of the graph.
         self.live = [is_array(x) and type(x) not in (int, bool) for x in self.leaves]
-        self.likes = [(backend.shape_of(x), backend.dtype_of(x)) for x in self.moving(self.leaves)]
+        self.likes = [backend.shape_and_dtype_of(x) for x in self.moving(self.leaves)]
         names = argument_names(fun, len(args))
         named = zip(names, args, strict=True)
         self.paths = [f"{name}{path}" for name, arg in named for path in tree.flatten_with_path(arg)[0]]

@@ -249,7 +249,7 @@ def differentiable_root(
         LinAlgError: the Jacobian of the equation is singular.
     """
     like = np.float64(found.x) if type(found.x) is float else found.x  # a Python float has no dtype
-    shape, dtype = backend.shape_of(like), backend.dtype_of(like)
+    shape, dtype = backend.shape_and_dtype_of(like)
 
     def shaped(x: Any) -> Any:
         return fnp.reshape(fnp.astype(as_value(equation(x)), dtype), shape)
