@@ -605,6 +605,14 @@ def traces_of(values: Iterable[Any]) -> Iterator[Trace]:
             x = x._val
 
 
+def replace_at(leaves: Sequence[Any], indices: Sequence[int], values: Iterable[Any]) -> list[Any]:
+    """Return ``leaves`` with ``values`` at ``indices``."""
+    found = list(leaves)
+    for index, value in zip(indices, values, strict=True):
+        found[index] = value
+    return found
+
+
 def are_tracers_of(trace: Trace, values: Sequence[Any]) -> list[bool]:
     """Return for each of ``values`` whether it is a tracer of ``trace``."""
     return [type(x) is Tracer and x._trace is trace for x in values]

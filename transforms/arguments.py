@@ -5,7 +5,7 @@ from __future__ import annotations
 import numbers
 import re
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import is_dataclass
 from functools import partial
 from itertools import islice
@@ -83,14 +83,6 @@ def check_leaves(call: str, leaves: Sequence[Any], where: Callable[[int], str]) 
     for number, leaf in enumerate(leaves):
         check_leaf(call, leaf, partial(where, number))
     return list(map(backend.is_inexact, leaves))
-
-
-def replace_at(leaves: Sequence[Any], indices: Sequence[int], values: Iterable[Any]) -> list[Any]:
-    """Return ``leaves`` with ``values`` at ``indices``."""
-    found = list(leaves)
-    for index, value in zip(indices, values, strict=True):
-        found[index] = value
-    return found
 
 
 def merge_leaves(

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from funcgrad import backend, tree
-from funcgrad.core import is_array
+from funcgrad.core import is_array, replace_at
 from funcgrad.errors import GradientCheckError, InputError
 from funcgrad.numpy_code import SelfRebuilding
-from funcgrad.transforms.arguments import argument_positions, describe_result, merge_leaves, replace_at, split_aux
+from funcgrad.transforms.arguments import argument_positions, describe_result, merge_leaves, split_aux
 from funcgrad.transforms.products import jvp, vjp
 from funcgrad.transforms.referee import ACCURATE_FRACTION, Estimate, Measured, Referee
 from funcgrad.transforms.static_arguments import argument_names

@@ -10,7 +10,7 @@ from typing import Any, Literal, Never, NoReturn, ParamSpec, TypeAlias, TypeVar,
 import numpy as np
 
 from funcgrad import backend, tree
-from funcgrad.core import Tracer, aval_of, is_array, is_in_transform, is_plain_float, shallow_copy
+from funcgrad.core import Tracer, aval_of, is_array, is_in_transform, is_plain_float, replace_at, shallow_copy
 from funcgrad.errors import InputError
 from funcgrad.numpy.tables import unlabel_number
 from funcgrad.reverse import ReverseTrace, backward, complete_derivatives
@@ -22,7 +22,6 @@ from funcgrad.transforms.arguments import (
     leaf_path,
     merge_leaves,
     owned_aux,
-    replace_at,
     split_aux,
     strip_tracers,
 )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Never, ParamSpec
 import numpy as np
 
 from funcgrad import backend, blocks, tree
-from funcgrad.core import is_in_transform
+from funcgrad.core import is_in_transform, replace_at
 from funcgrad.errors import InputError
 from funcgrad.kinds.linear import reshape
 from funcgrad.transforms.arguments import (
@@ -18,7 +18,6 @@ from funcgrad.transforms.arguments import (
     check_differentiable,
     leaf_path,
     owned_tree,
-    replace_at,
     split_aux,
 )
 from funcgrad.transforms.partwise import LARGE, PartwiseTrace, basis, compute_rows, split_rows

@@ -22,6 +22,7 @@ from funcgrad.core import (
     bind,
     join_repetition,
     raise_closure,
+    replace_at,
     shallow_copy,
     tracer_of,
 )
@@ -161,9 +162,7 @@ def _recorded_jvp(rules: CustomRules, args: Leaves, traced: tuple[int, ...]) -> 
     outs: list[Any] = []
 
     def jvp(*moving: Any) -> list[Any]:
-        tangents = [backend.zeros_like(a) for a in args]
-        for i, t in zip(traced, moving, strict=True):
-            tangents[i] = t
+        tangents = replace_at(list(map(backend.zeros_like, args)), traced, moving)
         values, pushed = rules.jvp(args, tangents)  # type: ignore[misc]
         outs[:] = values
         return pushed

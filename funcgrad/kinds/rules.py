@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from funcgrad import backend, core
-from funcgrad.core import Primitive, Tracer, tracer_of
+from funcgrad.core import Primitive, Tracer, replace_at, tracer_of
 from funcgrad.errors import InputError
 from funcgrad.forward import ForwardTrace
 from funcgrad.generated import make_function
@@ -305,10 +305,7 @@ def transposed_vjp(vjp: Callable[[list[Any]], list[Any]], results: Sequence[Any]
     live = [i for i, result in enumerate(results) if backend.is_inexact(result)]
 
     def of_live(*cts: Any) -> list[Any]:
-        whole = list(map(backend.zeros_like, results))
-        for i, ct in zip(live, cts, strict=True):
-            whole[i] = ct
-        return vjp(whole)
+        return vjp(replace_at(list(map(backend.zeros_like, results)), live, cts))
 
     _, nodes = record_function(of_live, [backend.zeros_like(results[i]) for i in live])
     seeds = [(node, t) for node, t in zip(nodes, tangents, strict=True) if node is not None]

@@ -15,7 +15,7 @@ import numpy as np
 import funcgrad.numpy as fnp
 from funcgrad import backend, tree
 from funcgrad.batching import BatchTrace, is_in_batch
-from funcgrad.core import Primitive, Tracer, are_tracers_of, is_array, raise_closure
+from funcgrad.core import Primitive, Tracer, are_tracers_of, is_array, raise_closure, replace_at
 from funcgrad.errors import ConversionError, NotDifferentiableError
 from funcgrad.forward import ForwardTrace
 from funcgrad.graph import is_on_graph
@@ -79,10 +79,7 @@ def _function_of_arrays(fun: Callable[..., Any], is_fixed: Any, given: list[Any]
     """Return ``fun`` as a function of the arrays at the indices ``places`` of ``given``."""
 
     def of_arrays(*arrays: Any) -> Sequence[Any]:
-        whole = list(given)
-        for i, x in zip(places, arrays, strict=True):
-            whole[i] = x
-        args, kwargs = tree.unflatten(spec, whole)
+        args, kwargs = tree.unflatten(spec, replace_at(given, places, arrays))
         found = fun(*args, **kwargs)
         fixed = _constant_elements(is_fixed, found, args, kwargs)
         if fixed is not None:
@@ -150,9 +147,7 @@ def _compute_vjp(fun: Fun, traced: Sequence[int], live: Sequence[int], *given: A
     args, cts = list(given[: len(given) - len(live)]), given[len(given) - len(live) :]
 
     def moving(*xs: Any) -> list[Any]:
-        for i, x in zip(traced, xs, strict=True):
-            args[i] = x
-        return list(fun(*args))
+        return list(fun(*replace_at(args, traced, xs)))
 
     start = [args[i] for i in traced]
     _, nodes = record_function(moving, start)

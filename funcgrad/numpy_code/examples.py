@@ -12,7 +12,7 @@ from typing import Any
 import funcgrad.numpy as fnp
 from funcgrad import backend, tree
 from funcgrad.batching import is_in_batch, split_into_examples
-from funcgrad.core import Tracer, is_array, tracer_of
+from funcgrad.core import Tracer, is_array, replace_at, tracer_of
 from funcgrad.errors import ConcretizationError, FuncgradError, NotDifferentiableError
 from funcgrad.kinds.custom import CustomRules, custom_call
 from funcgrad.numpy.concretization import forget_refusal
@@ -71,10 +71,7 @@ class _FlatCall:
 
     def flat(self, *values: Any) -> list[Any]:
         """Return the arrays in the result for these values of the traced leaves."""
-        leaves = list(self.leaves)
-        for i, value in zip(self.traced, values, strict=True):
-            leaves[i] = value
-        args, kwargs = tree.unflatten(self.spec, leaves)
+        args, kwargs = tree.unflatten(self.spec, replace_at(self.leaves, self.traced, values))
         result = self.fun(*args, **kwargs)
         self.kind = type(result)
         if hasattr(self.kind, "_extra_fields"):
@@ -137,10 +134,7 @@ def _split(name: str, flat: _Flat, leaves: Sequence[Any]) -> list[Any]:
 
 def _inexact_results_of(flat: _Flat, moving: list[int], leaves: Sequence[Any]) -> Callable[..., list[Any]]:
     def of(*moved: Any) -> list[Any]:
-        full = list(leaves)
-        for i, x in zip(moving, moved, strict=True):
-            full[i] = x
-        return [out for out in flat(*full) if backend.is_inexact(out)]
+        return [out for out in flat(*replace_at(leaves, moving, moved)) if backend.is_inexact(out)]
 
     return of
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from funcgrad import backend
 from funcgrad.batching import BatchTrace, is_batched, named_axes
-from funcgrad.core import Primitive, Tracer, bind, is_array
+from funcgrad.core import Primitive, Tracer, bind, is_array, replace_at
 from funcgrad.interop.jax.conversion import (
     Containers,
     as_views,
@@ -30,7 +30,7 @@ from funcgrad.interop.jax.conversion import (
 )
 from funcgrad.optional import double_precision, import_jax
 from funcgrad.reverse import vjp_for_all
-from funcgrad.transforms.arguments import merge_leaves, replace_at
+from funcgrad.transforms.arguments import merge_leaves
 from funcgrad.transforms.transformed import Transformed, check_callable, name_of
 from funcgrad.writable import writable_result
 

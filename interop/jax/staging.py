@@ -18,7 +18,7 @@ from typing import Any
 
 from funcgrad import backend, blocks, tree
 from funcgrad.batching import BatchTrace, named_axes
-from funcgrad.core import Tracer, are_tracers_of, describe, is_array
+from funcgrad.core import Tracer, are_tracers_of, describe, is_array, replace_at
 from funcgrad.errors import InputError
 from funcgrad.forward import ForwardTrace
 from funcgrad.interop.jax.conversion import unflattener
@@ -34,7 +34,6 @@ from funcgrad.interop.jax.programs import (
 )
 from funcgrad.kinds.linear import to_batch
 from funcgrad.reverse import backward, record_function
-from funcgrad.transforms.arguments import replace_at
 from funcgrad.transforms.lifting import LiftedTrace
 
 __all__ = ["StagedProgram"]

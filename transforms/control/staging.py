@@ -20,12 +20,22 @@ import numpy as np
 
 from funcgrad import backend, blocks, tree
 from funcgrad.batching import is_in_batch, named_axes
-from funcgrad.core import Primitive, Trace, Tracer, bind, describe, plain_value, raise_escaped, shallow_copy, tracer_of
+from funcgrad.core import (
+    Primitive,
+    Trace,
+    Tracer,
+    bind,
+    describe,
+    plain_value,
+    raise_escaped,
+    replace_at,
+    shallow_copy,
+    tracer_of,
+)
 from funcgrad.errors import InputError, NotDifferentiableError
 from funcgrad.kinds.rules import Operation, finish_operation
 from funcgrad.optional import loaded_jax
 from funcgrad.reverse import call_vjp, vjp_for_all
-from funcgrad.transforms.arguments import replace_at
 from funcgrad.transforms.lifting import LiftedTrace
 from funcgrad.writable import as_argument, writable_result
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, ParamSpec
 import numpy as np
 
 from funcgrad import backend, blocks, tree
-from funcgrad.core import describe
+from funcgrad.core import describe, replace_at
 from funcgrad.errors import InputError
 from funcgrad.optional import loaded_jax
 from funcgrad.reverse import backward, record_function
@@ -25,7 +25,6 @@ from funcgrad.transforms.arguments import (
     check_results,
     leaf_path,
     merge_leaves,
-    replace_at,
     split_aux,
 )
 from funcgrad.transforms.debugging import meter_block, values_in

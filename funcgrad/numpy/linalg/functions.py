@@ -54,9 +54,7 @@ def matrix_power(a: ArrayLike, n: int) -> Array:
     a = as_value(a)
     if is_numpy_only(a):
         return np.linalg.matrix_power(a, n)
-    shape = backend.shape_of(a)
-    if len(shape) < 2 or shape[-1] != shape[-2]:
-        raise LinAlgError(f"matrix_power: square matrices are needed, got {describe(a)}. Check its shape.")
+    shape = backend.shape_of(check_square("matrix_power", a))
     try:
         n = operator.index(n)
     except TypeError as error:

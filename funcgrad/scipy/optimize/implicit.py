@@ -16,7 +16,7 @@ import numpy as np
 import funcgrad.numpy as fnp
 from funcgrad import backend, tree
 from funcgrad.batching import is_batched
-from funcgrad.core import Tracer, describe, is_array, plain_value, shallow_copy, tracer_of, traces_of
+from funcgrad.core import Tracer, describe, is_array, plain_value, replace_at, shallow_copy, tracer_of, traces_of
 from funcgrad.errors import ConcretizationError, ConvergenceError, InputError, NotDifferentiableError, StagingError
 from funcgrad.kinds.custom import CustomRules, custom_call
 from funcgrad.numpy.concretization import forget_refusal, strip_constant_tracers
@@ -146,10 +146,8 @@ def search(
     closure: RecordedClosure | None = None
 
     def one(*values: Any) -> list[Any]:
-        full, held = list(leaves), values[len(live) :]
-        for i, value in zip(live, values, strict=False):
-            full[i] = value
-        args, start = tree.unflatten(spec, full)
+        held = values[len(live) :]
+        args, start = tree.unflatten(spec, replace_at(leaves, live, values[: len(live)]))
         known = closure
         fixed = (lambda x: fun(x, *args)) if known is None else (lambda x: known(x, held))
         x, result = solve(Problem(call, fixed, args), *start)
