@@ -9,68 +9,18 @@ from __future__ import annotations
 
 import sys
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from numbers import Number
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 import numpy as np
 
+from funcgrad.errors import typed_repr
 from funcgrad.optional import loaded_jax
 from funcgrad.typing import Shape
 
-
-class ArrayNamespace(Protocol):
-    """The functions of an array library, ``numpy`` or ``jax.numpy``, that the engine itself uses.
-
-    Kernels look up further functions by the names of their operations.
-    """
-
-    @property
-    def __name__(self) -> str: ...
-    @property
-    def linalg(self) -> Any:
-        """Equivalent of ``numpy.linalg``."""
-
-    @property
-    def asarray(self) -> Callable[..., Any]:
-        """Equivalent of ``numpy.asarray``."""
-
-    @property
-    def eye(self) -> Callable[..., Any]:
-        """Equivalent of ``numpy.eye``."""
-
-    @property
-    def finfo(self) -> Callable[..., Any]:
-        """Equivalent of ``numpy.finfo``."""
-
-    @property
-    def full(self) -> Callable[..., Any]:
-        """Equivalent of ``numpy.full``."""
-
-    @property
-    def isfinite(self) -> Callable[..., Any]:
-        """Equivalent of ``numpy.isfinite``."""
-
-    @property
-    def isinf(self) -> Callable[..., Any]:
-        """Equivalent of ``numpy.isinf``."""
-
-    @property
-    def isnan(self) -> Callable[..., Any]:
-        """Equivalent of ``numpy.isnan``."""
-
-    @property
-    def result_type(self) -> Callable[..., Any]:
-        """Equivalent of ``numpy.result_type``."""
-
-    @property
-    def stack(self) -> Callable[..., Any]:
-        """Equivalent of ``numpy.stack``."""
-
-    @property
-    def zeros(self) -> Callable[..., Any]:
-        """Equivalent of ``numpy.zeros``."""
-
+#: The module ``numpy`` or ``jax.numpy``.
+ArrayNamespace: TypeAlias = Any
 
 FLOAT0 = np.dtype([("float0", "V")])  # the dtype JAX gives to the gradient of an integer
 
@@ -249,16 +199,13 @@ def problem_and_remedy(x: Any) -> tuple[str, str]:
     """
     kind, dtype = type(x), getattr(x, "dtype", None)
     if not issubclass(kind, (np.ndarray, np.generic)) or not isinstance(dtype, np.dtype):
-        name, text = kind.__name__, repr(x)
-        text = text if len(text) <= 60 else text[:57] + "..."
-        text = text if x is None or text.startswith(f"{name}(") else f"{name} {text}"
         if callable(getattr(x, "tocsr", None)):
             return (
-                f"is a sparse matrix, got {name}",
+                f"is a sparse matrix, got {kind.__name__}",
                 "Multiply with funcgrad.numpy.matmul(A, x), or make it dense: A.toarray().",
             )
         remedy = "Pass arrays, numbers, or nested lists of them through funcgrad.numpy.asarray."
-        return f"is not an array or a number, got {text}", _AS_FLOAT if issubclass(kind, Number) else remedy
+        return f"is not an array or a number, got {typed_repr(x)}", _AS_FLOAT if issubclass(kind, Number) else remedy
     got = f"got {dtype}{list(x.shape)}" if kind is np.ndarray else f"got {kind.__name__} of {dtype}{list(x.shape)}"
     what, remedy = "is an instance of an ndarray subclass", "Convert it: numpy.asarray(x)."
     if is_masked(kind):
@@ -413,6 +360,16 @@ def zeros_like(x: Any) -> Any:
         array([0., 0.], dtype=float32)
     """
     return _filled(x, 0)
+
+
+def with_zeros(values: Sequence[Any], likes: Sequence[Any]) -> list[Any]:
+    """Return tangents or cotangents ``values`` with zeros in place of None, like the entries of ``likes``.
+
+    Example:
+        >>> with_zeros([None, 2.0], [np.ones(2), 1.0])
+        [array([0., 0.]), 2.0]
+    """
+    return [zeros_like(like) if value is None else value for value, like in zip(values, likes, strict=True)]
 
 
 def ones_like(x: Any) -> Any:

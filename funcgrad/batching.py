@@ -7,7 +7,7 @@ batched, never along which axis.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from types import MappingProxyType
 from typing import Any
@@ -20,6 +20,7 @@ from funcgrad.core import (
     Primitive,
     Trace,
     Tracer,
+    are_tracers_of,
     plain_value,
     refuse_closure,
     shallow_copy,
@@ -27,7 +28,7 @@ from funcgrad.core import (
     traces_of,
 )
 from funcgrad.errors import ConcretizationError
-from funcgrad.running import note_refusal
+from funcgrad.shared_state import note_refusal
 
 #: Traces of the enclosing ``vmap``s with a named axis, by that name.
 named_axes: ContextVar[Mapping[Any, BatchTrace]] = ContextVar("named_axes", default=MappingProxyType({}))
@@ -94,6 +95,16 @@ def common_row(whole: Any) -> Any:
     ):
         return None
     return row
+
+
+def split_into_examples(leaves: Sequence[Any]) -> tuple[BatchTrace, Iterator[list[Any]]] | None:
+    """Return the innermost ``vmap`` among ``leaves`` and the leaves of each example; None without a ``vmap``."""
+    traces = [leaf._trace for leaf in leaves if is_batched(leaf)]
+    if not traces:
+        return None
+    within: BatchTrace = max(traces, key=lambda trace: trace.level)
+    pairs = list(zip(leaves, are_tracers_of(within, leaves), strict=True))
+    return within, ([leaf._val[i] if mine else leaf for leaf, mine in pairs] for i in range(within.size))
 
 
 def is_batched(x: Any) -> bool:

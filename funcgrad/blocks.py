@@ -1,7 +1,7 @@
 """``with`` blocks that change how operations are computed, such as ``no_grad``, and their state.
 
-Operations do not look for a block. Entering a block sets ``trace.live`` to False for all open runs; runs that begin
-inside are not live either. Operations on these take the general path, ``core.bind``, which looks for the block. After
+Operations do not look for a block. Entering a block sets ``trace.fast`` to False for all open runs, and so begin
+the runs inside. Operations on these take the general path, ``core.bind``, which looks for the block. After
 the last block has ended, the next operation restores the fast path.
 """
 
@@ -14,7 +14,7 @@ from threading import Lock, get_ident
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 from weakref import ref
 
-from funcgrad.running import active_traces
+from funcgrad.shared_state import active_traces
 
 if TYPE_CHECKING:
     from funcgrad.core import Primitive, Trace
@@ -99,7 +99,7 @@ _blocks: ContextVar[Any] = ContextVar("blocks", default=None)
 last_entered: Final = _blocks.get
 
 
-class _Half:
+class _ContextMethod:
     """``__enter__`` or ``__exit__`` of a ``Block``: the ``with`` statement looks up both before it calls either."""
 
     def __set_name__(self, owner: type, name: str) -> None:
@@ -107,7 +107,7 @@ class _Half:
 
     def __get__(self, block: Block | None, owner: type) -> Any:
         if block is not None:
-            return block._half(self._name)
+            return block._method(self._name)
         return Block._enter_by_hand if self._name == "__enter__" else Block._leave_by_hand
 
 
@@ -122,21 +122,21 @@ class Block:
         change: ``change(state)`` returns the state inside from the state outside.
     """
 
-    __slots__ = ("_by_hand", "_change", "_halves")
+    __slots__ = ("_by_hand", "_change", "_unpaired")
 
-    __enter__ = _Half()
-    __exit__ = _Half()
+    __enter__ = _ContextMethod()
+    __exit__ = _ContextMethod()
 
     def __init__(self, change: Callable[[State], State]) -> None:
         self._change = change
-        self._halves: dict[int, tuple[Any, str]] = {}  # by thread: an exit of which one half has been looked up
+        self._unpaired: dict[int, tuple[Any, str]] = {}  # by thread: an exit, and the method that was looked up for it
         self._by_hand: dict[int, list[Any]] = {}
 
-    def _half(self, name: str) -> Any:
-        leave, first = self._halves.pop(get_ident(), (None, name))
-        if first == name:  # a new pair; an interrupt may have left half of another pair
+    def _method(self, name: str) -> Any:
+        leave, first = self._unpaired.pop(get_ident(), (None, name))
+        if first == name:  # a new pair; an interrupt may have left one method of another pair
             leave = self._make_exit()
-            self._halves[get_ident()] = leave, name
+            self._unpaired[get_ident()] = leave, name
         return leave.lock.__enter__ if name == "__enter__" else leave
 
     def _make_exit(self) -> Any:

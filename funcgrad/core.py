@@ -26,14 +26,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from importlib import import_module
 from threading import get_ident
-from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 from weakref import ref
 
 import numpy as np
 
 from funcgrad import backend, blocks, heap
-from funcgrad.errors import EscapedTracerError, InputError, NotDifferentiableError, short_repr
-from funcgrad.running import all_repetitions, open_traces, repetitions, write_lock
+from funcgrad.errors import EscapedTracerError, InputError, NotDifferentiableError, typed_repr
+from funcgrad.shared_state import all_repetitions, open_traces, repetitions, write_lock
 
 if TYPE_CHECKING:
     from funcgrad.reverse import VJP
@@ -44,7 +44,8 @@ next_level = itertools.count(1).__next__
 ndarray = np.ndarray
 as_array = np.array
 float64 = np.float64
-DOUBLE, _SINGLE = np.dtype(float64), np.dtype(np.float32)
+DOUBLE, SINGLE = np.dtype(float64), np.dtype(np.float32)
+REAL = frozenset((DOUBLE, SINGLE))
 #: Value of ``Tracer.alias`` that marks a value as read-only.
 READ_ONLY: Final = object()
 _INTEGERS = frozenset((bool, int))
@@ -58,15 +59,15 @@ class Trace:
     Attributes:
         level: the number of the run; the innermost trace among the arguments of an operation has the highest level.
         open: whether the transform still runs; a tracer that is used after the run has escaped.
-        live: whether operations may take the fast path. False after the run has ended, or while a block such as
+        fast: whether operations may take the fast path. False after the run has ended, or while a block such as
             ``no_grad`` may change operations; then ``bind`` checks both, see ``_bind_checking_blocks``.
         counter: the iterator that numbers the records, in reverse mode; None in other modes.
-        live_counter: ``counter`` while the run is live, else None. Operations read this one attribute to learn both.
+        fast_counter: ``counter`` while ``fast``, else None. Operations read this one attribute to learn both.
         cuts: the places where the derivative was cut, noted if a watcher requests them; else None.
         thread: the identifier of the thread in which the transform runs.
     """
 
-    __slots__ = ("__weakref__", "counter", "cuts", "level", "live", "live_counter", "open", "thread")
+    __slots__ = ("__weakref__", "counter", "cuts", "fast", "fast_counter", "level", "open", "thread")
 
     #: Name of the trace's tracers in texts that users see.
     tracer_name = "Tracer"
@@ -93,8 +94,8 @@ class Trace:
         self.level = next_level()
         self.open = True
         self.thread = get_ident()
-        self.live = True
-        self.live_counter = self.counter = counter
+        self.fast = True
+        self.fast_counter = self.counter = counter
         self.cuts: Any = None
         if blocks.last_entered() is not None:
             state = blocks.current()
@@ -111,21 +112,21 @@ class Trace:
     def close(self) -> None:
         """Mark the transform as finished."""
         open_traces.pop(self.level, None)
-        self.open = self.live = False
-        self.live_counter = None
+        self.open = self.fast = False
+        self.fast_counter = None
 
     def leave_fast_path(self) -> None:
         """Send operations to the general path until ``resume_fast_path`` is called."""
-        self.live, self.live_counter = False, None
+        self.fast, self.fast_counter = False, None
 
     def may_use_fast_path(self) -> bool:
         """Whether operations may take the fast path: the run goes on or a pullback repeats it, and no block is open."""
-        return self.live or ((self.open or is_being_repeated(self.level)) and blocks.current() == blocks.NO_BLOCK)
+        return self.fast or ((self.open or join_repetition(self.level)) and blocks.current() == blocks.NO_BLOCK)
 
     def resume_fast_path(self) -> None:
         """Let operations take the fast path again, unless the run has ended or a block is open."""
         if self.open and blocks.none_open():
-            self.live, self.live_counter = True, self.counter
+            self.fast, self.fast_counter = True, self.counter
             if blocks.open_exits:  # another thread entered a block meanwhile
                 self.leave_fast_path()
 
@@ -139,7 +140,7 @@ class Tracer:
 
     Programs may write to arrays that they made, ``x[0] = y``. After a write, this object refers to another value,
     perhaps of another trace (see ``writable``). To allow that, all kinds of traces share this one class of tracers.
-    Only the program itself holds an object that the program can write to: see ``bind``, and ``running`` for threads.
+    Only the program itself holds an object that it can write to: see ``bind``, and ``shared_state`` for threads.
 
     ``tracer_of`` makes a tracer empty and then fills it, and so does code that must be fast: a constructor is slower.
 
@@ -247,6 +248,11 @@ def aval_of(v: Any) -> Any:
     return v.aval if type(v) is Tracer else None
 
 
+def is_array(x: Any) -> bool:
+    """Whether ``x`` is an array, a number or a tracer: an argument that operations can take."""
+    return isinstance(x, Tracer) or backend.is_value(x)
+
+
 def is_plain_float(x: Any) -> bool:
     """Whether ``x`` is one real floating array or number, as most leaves are; it needs no further check."""
     kind = type(x)
@@ -315,39 +321,14 @@ def promoted_constant(v: Any, constant: Any, aval: Any, floats: frozenset[type],
     if kind is float or kind is int:
         if aval is not None:
             return zero_dim_doubles[constant] if converts and type(v) is ndarray else constant
-        if type(v) is ndarray and v.dtype is _SINGLE and converts:
-            return as_array(constant, _SINGLE)
+        if type(v) is ndarray and v.dtype is SINGLE and converts:
+            return as_array(constant, SINGLE)
         return None
     if kind is float64:
         return None if aval is None else constant
     if kind is ndarray and constant.dtype is DOUBLE and type(aval) is tuple:
         return constant if constant.shape == aval or not constant.shape else None
     return None
-
-
-class ReverseRule(Protocol):
-    """Function that reverse mode calls for an operation."""
-
-    def __call__(
-        self, args: tuple[Any, ...], traced: tuple[int, ...], params: dict[str, Any], /
-    ) -> tuple[Any, VJP | None, Sequence[Any]]:
-        """Return the result, the VJP rule for the arguments at ``traced``, and the values that the record saves."""
-
-
-class ForwardRule(Protocol):
-    """Function that forward mode calls for an operation."""
-
-    def __call__(self, args: tuple[Any, ...], tangents: tuple[Any, ...], params: dict[str, Any], /) -> tuple[Any, Any]:
-        """Return the result and its tangent, None for a zero tangent."""
-
-
-class BatchRule(Protocol):
-    """Function that ``vmap`` calls for an operation; batch axes come first."""
-
-    def __call__(
-        self, size: Any, args: tuple[Any, ...], batched: tuple[bool, ...], params: dict[str, Any], /
-    ) -> tuple[Any, Any]:
-        """Return the result and whether the result is batched, for several results a flag for each of them."""
 
 
 class Primitive:
@@ -363,7 +344,8 @@ class Primitive:
             ``traced`` are the positions to differentiate; the VJP rule ``vjp(ct, record)`` gives a cotangent
             for each position; ``saved`` are the values that the record saves for the rule, see ``reverse``.
         forward: ``forward(args, tangents, params) -> (ans, tangent)``, a tangent of None meaning zero.
-        batch: ``batch(size, args, batched, params) -> (ans, batched)``; batch axes come first.
+        batch: ``batch(size, args, batched, params) -> (ans, batched)``; batch axes come first. The flags ``batched``
+            say which arguments are batched; in the result, whether it is batched, or which of several results are.
         multiple: whether the result is a tuple of arrays.
         loose: whether shape or dtype of a result depend on the values of the arguments. A captured graph
             is then valid only while shape and dtype stay the same.
@@ -395,9 +377,9 @@ class Primitive:
         self,
         name: str,
         impl: Callable[..., Any] | None,
-        reverse: ReverseRule | None,
-        forward: ForwardRule | None,
-        batch: BatchRule,
+        reverse: Callable[..., tuple[Any, VJP | None, Sequence[Any]]] | None,
+        forward: Callable[..., tuple[Any, Any]] | None,
+        batch: Callable[..., tuple[Any, Any]],
         *,
         multiple: bool = False,
         loose: bool = False,
@@ -521,28 +503,28 @@ def _named(home: str, name: str) -> Any:
 def bind(primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
     """Apply ``primitive`` in the innermost trace among ``args``, the array arguments; ``params`` are static."""
     top: Trace | None = None
-    several = False
+    nested = False
     for position, arg in enumerate(args):
         if isinstance(arg, Tracer):
             trace = arg._trace
             if top is None:
                 top = trace
             elif trace is not top:
-                several = True
+                nested = True
                 if trace.level > top.level:
                     top = trace
         elif type(arg) is list or type(arg) is tuple:  # as NumPy does; tracers inside raise an error that says why
             args = (*args[:position], np.asarray(arg), *args[position + 1 :])
     if top is None:
         return primitive.evaluate(args, params)
-    if several:  # the innermost trace may keep its arguments, and the program may write to the objects it holds
+    if nested:  # the innermost trace may keep its arguments, and the program may write to the objects it holds
         args = tuple([a if not isinstance(a, Tracer) or a._trace is top else shallow_copy(a) for a in args])
-    return top.process(primitive, args, params) if top.live else _bind_checking_blocks(top, primitive, args, params)
+    return top.process(primitive, args, params) if top.fast else _bind_checking_blocks(top, primitive, args, params)
 
 
 def _bind_checking_blocks(top: Trace, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
-    """Apply ``primitive`` in ``top``, a trace that is not live: its run has ended, or a block may change operations."""
-    if not top.open and not is_being_repeated(top.level):
+    """Apply ``primitive`` in ``top``, which is not ``fast``: the run has ended, or a block may change operations."""
+    if not top.open and not join_repetition(top.level):
         raise_escaped(type(top))
     state = blocks.current()
     if top.differentiates and top.level < state.min_level:
@@ -564,8 +546,8 @@ def call_operation(call: Callable[..., Any], args: Sequence[Any], params: dict[s
     return bind(call.primitive, tuple(args), params)  # type: ignore[attr-defined]
 
 
-def is_being_repeated(level: int) -> bool:
-    """Whether a part of the finished run with this level is being repeated; note threads that join the repetition."""
+def join_repetition(level: int) -> bool:
+    """Join the repetition of the finished run with this level: note this thread, and return whether there is one."""
     for run in repetitions.get():
         if run.start <= level < run.below and run.thread == get_ident():
             return True
@@ -624,6 +606,19 @@ def traces_of(values: Iterable[Any]) -> Iterator[Trace]:
             x = x._val
 
 
+def replace_at(leaves: Sequence[Any], indices: Sequence[int], values: Iterable[Any]) -> list[Any]:
+    """Return ``leaves`` with ``values`` at ``indices``."""
+    found = list(leaves)
+    for index, value in zip(indices, values, strict=True):
+        found[index] = value
+    return found
+
+
+def are_tracers_of(trace: Trace, values: Sequence[Any]) -> list[bool]:
+    """Return for each of ``values`` whether it is a tracer of ``trace``."""
+    return [type(x) is Tracer and x._trace is trace for x in values]
+
+
 def raise_closure(name: str) -> NoReturn:
     """Raise the error for a function with custom rules that closes over a tracer, which the rules do not know."""
     raise NotDifferentiableError(
@@ -651,5 +646,4 @@ def describe(x: Any) -> str:
     """
     if isinstance(x, Tracer) or (hasattr(x, "dtype") and hasattr(x, "shape")):
         return f"{x.dtype}{list(x.shape)}"
-    name, text = type(x).__name__, short_repr(x)
-    return text if x is None or text.startswith(f"{name}(") else f"{name} {text}"
+    return typed_repr(x)

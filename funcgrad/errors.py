@@ -158,3 +158,14 @@ def short_repr(x: Any) -> str:
     except RecursionError:
         return "nested too deep to be shown"
     return text if len(text) <= 60 else text[:57] + "..."
+
+
+def typed_repr(x: Any) -> str:
+    """Return the type and the shortened ``repr`` of ``x``, for messages.
+
+    Example:
+        >>> typed_repr("text"), typed_repr(None)
+        ("str 'text'", 'None')
+    """
+    name, text = type(x).__name__, short_repr(x)
+    return text if x is None or text.startswith(f"{name}(") else f"{name} {text}"

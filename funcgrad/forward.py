@@ -6,9 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.core import READ_ONLY, Primitive, Trace, Tracer, refuse_closure, shallow_copy, tracer_of
-
-_DOUBLE = np.dtype(np.float64)
+from funcgrad.core import DOUBLE, READ_ONLY, Primitive, Trace, Tracer, refuse_closure, shallow_copy, tracer_of
 
 
 class ForwardTrace(Trace):
@@ -22,7 +20,7 @@ class ForwardTrace(Trace):
         """Make a read-only input of the function."""
         made = tracer_of(shallow_copy(value), self, shallow_copy(tangent))
         if type(value) is np.ndarray:
-            made.aval = value.shape if value.dtype is _DOUBLE else None
+            made.aval = value.shape if value.dtype is DOUBLE else None
         elif type(value) is np.float64:
             made.aval = np.float64
         made.alias = READ_ONLY

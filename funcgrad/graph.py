@@ -3,15 +3,13 @@
 The captured run computes real values, so Python control flow takes the branch that these values select.
 
 A ``Recording`` is flat. Each input, constant and result has a number, its *slot*, and an operation refers to its
-arguments by their slots. A ``Node`` presents one operation of a graph or of a tape to readers, with its parents and
-other facts.
+arguments by their slots.
 """
 
 from __future__ import annotations
 
 import itertools
 import linecache
-import math
 import operator
 from collections.abc import Callable, Sequence
 from functools import cached_property
@@ -20,7 +18,17 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from funcgrad import backend, blocks
-from funcgrad.core import READ_ONLY, Primitive, Trace, Tracer, plain_value, refuse_closure, shallow_copy, tracer_of
+from funcgrad.core import (
+    READ_ONLY,
+    Primitive,
+    Trace,
+    Tracer,
+    plain_value,
+    refuse_closure,
+    shallow_copy,
+    tracer_of,
+    traces_of,
+)
 from funcgrad.errors import BranchError, ConcretizationError
 from funcgrad.ownership import is_unshared_entry
 
@@ -96,102 +104,6 @@ class Step(NamedTuple):
         return self.dtype if self.primitive.multiple else (self.dtype,)
 
 
-class Operand(NamedTuple):
-    """An argument that is not a constant: a node, and the index of one of its results."""
-
-    node: Node
-    output: int
-
-
-class Node:
-    """One operation, input or leaf of a graph or of a tape. Nodes are compared and hashed by identity.
-
-    Attributes:
-        index: the position of the operation, on a tape of its record, in the order of execution; for an input its
-            position among the inputs.
-        name: the name of the operation or of the input.
-        kind: "operation" or "input".
-        primitive: the primitive; None for inputs and on a tape.
-        args: for each argument an ``Operand`` or a constant.
-        params: static parameters.
-        shapes: the shape of each result; empty on a tape, which does not know the shapes.
-        dtypes: the dtype of each result; empty on a tape.
-        saved: the number of bytes that reverse mode saves for this operation.
-        source: the user's line, or None if it is unknown.
-        stage: the pipeline stage, or None outside of pipelines.
-        decided: the answer if Python read this value as a truth value, an index, or an array of either; else None.
-    """
-
-    __slots__ = (
-        "args",
-        "decided",
-        "dtypes",
-        "index",
-        "kind",
-        "name",
-        "params",
-        "primitive",
-        "saved",
-        "shapes",
-        "source",
-        "stage",
-    )
-
-    def __init__(
-        self,
-        index: int,
-        name: str,
-        kind: str = "operation",
-        *,
-        args: tuple[Any, ...] = (),
-        shapes: Sequence[tuple[int, ...]] = (),
-        dtypes: Sequence[Any] = (),
-        saved: int = 0,
-        decided: Any = None,
-    ) -> None:
-        self.index, self.name, self.kind = index, name, kind
-        self.args = args
-        self.shapes, self.dtypes = tuple(shapes), tuple(dtypes)
-        self.saved, self.decided = saved, decided
-        self.primitive: Primitive | None = None
-        self.params: dict[str, Any] = {}
-        self.source: Source | None = None
-        self.stage: PipelineStage | None = None
-
-    @property
-    def parents(self) -> tuple[Node, ...]:
-        """Nodes whose results are arguments of this node, each once; cf. ``next_functions`` in PyTorch."""
-        return tuple(dict.fromkeys(a.node for a in self.args if type(a) is Operand))
-
-    @property
-    def shape(self) -> tuple[int, ...] | None:
-        """Shape of the first result, None on a tape."""
-        return self.shapes[0] if self.shapes else None
-
-    @property
-    def dtype(self) -> Any:
-        """Dtype of the first result, None on a tape."""
-        return self.dtypes[0] if self.dtypes else None
-
-    @property
-    def bytes(self) -> int:
-        """Number of bytes of all results."""
-        return sum(math.prod(s) * d.itemsize for s, d in zip(self.shapes, self.dtypes, strict=True))
-
-    def ancestors(self) -> list[Node]:
-        """Return all nodes that this node depends on, inputs included, each once, nearest first."""
-        found: dict[Node, None] = dict.fromkeys(self.parents)
-        for node in (queue := list(found)):
-            new = [p for p in node.parents if p not in found]
-            found.update(dict.fromkeys(new))
-            queue.extend(new)
-        return list(found)
-
-    def __repr__(self) -> str:
-        results = ", ".join(f"{d}{list(s) if s else ''}" for s, d in zip(self.shapes, self.dtypes, strict=True))
-        return f"<{self.kind} {self.index}: {self.name}{f' -> {results}' if results else ''}>"
-
-
 class GraphTrace(Trace):
     """One run of a function whose operations are recorded in order.
 
@@ -265,7 +177,7 @@ class GraphTrace(Trace):
         """Append an operation with one result, ``ans``, and return the tracer of this result."""
         out = next(self._slots)
         known = type(ans) is np.float64 or type(ans) is np.ndarray
-        shape, dtype = (ans.shape, ans.dtype) if known else (backend.shape_of(ans), backend.dtype_of(ans))
+        shape, dtype = (ans.shape, ans.dtype) if known else backend.shape_and_dtype_of(ans)
         note = None if noted is None else noted((out,))
         self.operations.append(tuple.__new__(Step, (primitive, slots, params, out, shape, dtype, note)))  # faster
         return tracer_of(ans, self, out)
@@ -311,6 +223,11 @@ class GraphTrace(Trace):
         """Return a recording of the operations that ``outputs`` (leaves, tracers or not) or ``decisions`` depend on."""
         slots = [self.slot_of(out) for out in outputs]
         return Recording(self.inputs, self.constants, self.operations, slots, decisions)
+
+
+def is_on_graph(x: Any) -> bool:
+    """Whether any trace of ``x`` captures a graph, which will run for other values too."""
+    return any(isinstance(trace, GraphTrace) for trace in traces_of([x]))
 
 
 def stands_for_array(x: Any) -> bool:

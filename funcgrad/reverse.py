@@ -31,12 +31,21 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 
 from funcgrad import backend, blocks, generated
-from funcgrad.core import READ_ONLY, Primitive, Trace, Tracer, refuse_closure, shallow_copy, tracer_of
+from funcgrad.core import (
+    DOUBLE,
+    READ_ONLY,
+    Primitive,
+    Trace,
+    Tracer,
+    are_tracers_of,
+    refuse_closure,
+    shallow_copy,
+    tracer_of,
+)
 from funcgrad.ownership import unshare_results
 
 ndarray = np.ndarray
 float64 = np.float64
-_DOUBLE = np.dtype(float64)
 Record: TypeAlias = tuple[Any, ...]
 
 #: Expression that makes a record in a template: ``{parents}`` are names joined by commas, ``{saved}`` starts with one.
@@ -319,7 +328,7 @@ class ReverseTrace(Trace):
         made = Tracer()
         made._trace, made.node, made.alias = self, leaf_record(next(self.counter)), READ_ONLY
         if type(value) is ndarray:
-            made._val, made.aval = value, value.shape if value.dtype is _DOUBLE else None
+            made._val, made.aval = value, value.shape if value.dtype is DOUBLE else None
         elif type(value) is float64:
             made._val, made.aval = value, float64
         else:
@@ -363,7 +372,7 @@ def make_recorder(vjp: VJP, parents: Sequence[str], saved: Sequence[str]) -> Cal
 
 _RECORDER = """
 def operation(trace, ans, {parents}{saved}):
-    made, counter = Tracer(), trace.live_counter or trace.counter
+    made, counter = Tracer(), trace.fast_counter or trace.counter
     made._val, made._trace, made.aval = ans, trace, None
     made.node = {record}
     return made
@@ -382,7 +391,7 @@ def record_function(fun: Callable[..., list[Any]], leaves: Sequence[Any]) -> tup
         outs = fun(*[trace.leaf(leaf) for leaf in leaves])
     finally:
         trace.close()
-    mine = [type(out) is Tracer and out._trace is trace for out in outs]
+    mine = are_tracers_of(trace, outs)
     results = [out._val if m else out for out, m in zip(outs, mine, strict=True)]
     nodes = [out.node if m else None for out, m in zip(outs, mine, strict=True)]
     return [shallow_copy(x) for x in results], nodes

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 from weakref import ref
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from funcgrad import backend
 from funcgrad.core import READ_ONLY, Tracer, plain_value
-from funcgrad.running import write_lock
+from funcgrad.shared_state import write_lock
 from funcgrad.writable import View, Views, copy_small, is_buffer, make_buffer, rebind, views_of
 
 ndarray = np.ndarray
@@ -40,12 +40,22 @@ def axes_in_memory(x: ndarray) -> tuple[int, ...]:
     return tuple(sorted(range(x.ndim), key=lambda axis: -abs(x.strides[axis])))
 
 
+def inverse_permutation(axes: Sequence[int]) -> tuple[int, ...]:
+    """Return the permutation that undoes a transpose by ``axes``.
+
+    Example:
+        >>> inverse_permutation((2, 0, 1))
+        (1, 2, 0)
+    """
+    return tuple(sorted(range(len(axes)), key=axes.__getitem__))
+
+
 def array_with_layout_of(x: Any) -> ndarray:
     """Return an array with the shape and memory layout that ``x`` has without transforms; its values are arbitrary."""
     if type(x) is ndarray:
         return x
     if not isinstance(x, Tracer):
-        return np.empty(backend.shape_of(x), backend.dtype_of(x))
+        return np.empty(*backend.shape_and_dtype_of(x))
     alias = getattr(x, "alias", None)
     value, hidden = x._val, x._trace.hidden_axes
     if type(value) is ndarray and not hidden and not _has_own_memory(x):
@@ -61,7 +71,7 @@ def array_with_layout_of(x: Any) -> ndarray:
         return one
     axes = axes_in_memory(one)  # examples of a batch may be interleaved in memory; one example alone has no gaps
     packed = np.empty([one.shape[axis] for axis in axes], one.dtype)
-    return packed.transpose(sorted(range(len(axes)), key=axes.__getitem__))
+    return packed.transpose(inverse_permutation(axes))
 
 
 def _has_own_memory(x: Tracer) -> bool:

@@ -28,7 +28,7 @@ import numpy as np
 from funcgrad import backend, blocks, tree
 from funcgrad.core import READ_ONLY, Primitive, Trace, Tracer, is_in_transform, plain_value, shallow_copy
 from funcgrad.forward import ForwardTrace
-from funcgrad.running import unfinished_traces, write_lock
+from funcgrad.shared_state import unfinished_traces, write_lock
 
 ndarray = np.ndarray
 #: Types for which NumPy is the array library.
@@ -52,8 +52,8 @@ class _Constants(Trace):
 
     def __init__(self) -> None:
         self.level = self.thread = 0
-        self.open = self.live = True
-        self.cuts = self.live_counter = self.counter = None
+        self.open = self.fast = True
+        self.cuts = self.fast_counter = self.counter = None
 
     def process(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         lowered = tuple([a._val if type(a) is Tracer and a._trace is self else a for a in args])
@@ -310,7 +310,7 @@ def as_argument(x: Any) -> Any:
 def rebind(x: Tracer, new: Any) -> None:
     """Make the object ``x`` refer to the value of ``new``, a tracer of any trace or an array.
 
-    The caller holds the lock ``write_lock``, see ``running``.
+    The caller holds the lock ``write_lock``, see ``shared_state``.
     """
     if not isinstance(new, Tracer):
         new = make_buffer(new)

@@ -10,7 +10,7 @@ import numpy as np
 
 import funcgrad.numpy as fnp
 from funcgrad import backend, tree
-from funcgrad.core import Tracer, shallow_copy
+from funcgrad.core import Tracer, is_array, shallow_copy
 from funcgrad.transforms.lifting import LiftedTrace
 from funcgrad.transforms.transformed import Transformed, check_callable
 from funcgrad.writable import as_array
@@ -120,5 +120,5 @@ def run_standard(fun: Callable[..., Any], options: None, args: Any, kwargs: Any)
 
 
 def _enter(trace: StandardTrace, x: Any) -> Any:
-    array = isinstance(x, Tracer) or (backend.is_value(x) and type(x) not in (bool, int, float, complex))
+    array = is_array(x) and type(x) not in (bool, int, float, complex)
     return trace.leaf(x) if array else x

@@ -19,7 +19,7 @@ import pytest
 from _pytest.runner import runtestprotocol
 from hypothesis import HealthCheck, settings
 
-from funcgrad import ownership, running
+from funcgrad import ownership, shared_state
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 os.environ.update(compiling.CACHE, XLA_FLAGS=compiling.flags())  # before JAX starts
@@ -130,7 +130,7 @@ def pytest_runtest_setup(item):
 def pytest_runtest_teardown(item):
     """Check that the test left no state behind, and close runs that the test did not finish."""
     yield
-    for trace in running.unfinished_traces():
+    for trace in shared_state.unfinished_traces():
         trace.close()
     before, after = item.stash[BEFORE], state()
     assert after == before, {name: (before[name], after[name]) for name in before if before[name] != after[name]}

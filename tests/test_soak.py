@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import funcgrad.numpy as fnp
-from funcgrad import blocks, register_pytree_node, running, trace, vjp, vmap
+from funcgrad import blocks, register_pytree_node, shared_state, trace, vjp, vmap
 from funcgrad.reverse import ReverseTrace
 
 WINDOWS, CALLS = 3, 25
@@ -53,7 +53,7 @@ def test_memory_stays_flat(soak):
     assert len(found) == len(soak.KINDS) > 10
     assert {name: unreachable for name, (_, unreachable) in found.items() if unreachable} == {}
     assert {name: windows for name, (windows, _) in found.items() if min(windows) >= LEAK * CALLS} == {}
-    assert not running.open_traces
+    assert not shared_state.open_traces
     assert blocks.none_open()
 
 
@@ -83,10 +83,10 @@ register_pytree_node(Unwilling, refuse, lambda _, parts: Unwilling())
 def test_what_was_kept_from_closing_is_forgotten():
     """An interrupt can come between the start of a run and the ``try`` that would close the run."""
     begun = ReverseTrace()
-    assert running.unfinished_traces() == [begun]
+    assert shared_state.unfinished_traces() == [begun]
     del begun
-    assert running.unfinished_traces() == []
-    assert not running.open_traces
+    assert shared_state.unfinished_traces() == []
+    assert not shared_state.open_traces
     assert type(fnp.zeros(3)) is np.ndarray
 
 
@@ -103,5 +103,5 @@ def test_what_was_kept_from_closing_is_forgotten():
 def test_what_fails_before_the_function_runs_leaves_nothing_open(call):
     with pytest.raises((RuntimeError, TypeError)):
         call()
-    assert not running.open_traces
+    assert not shared_state.open_traces
     assert type(fnp.zeros(3)) is np.ndarray

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import is_dataclass
 from functools import partial
 from itertools import islice
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -22,9 +22,15 @@ from funcgrad.typing import PyTree
 from funcgrad.writable import as_inner_results
 
 
-def is_array(x: Any) -> bool:
-    """Whether ``x`` is an array, a number or a tracer."""
-    return isinstance(x, Tracer) or backend.is_value(x)
+class Options(NamedTuple):
+    """Options of a gradient, a Jacobian or a Hessian, see ``grad``; ``call`` is the public call, for messages."""
+
+    call: str
+    argnums: Argnums
+    has_aux: bool = False
+    holomorphic: bool = False
+    allow_int: bool = False
+    strict: bool = False
 
 
 def argument_positions(call: str, argnums: Argnums, args: Sequence[Any]) -> tuple[int, ...]:
@@ -124,6 +130,32 @@ def check_leaf(call: str, leaf: Any, where: Any) -> None:
             f"{call}: {where()} has its bytes in the order of another machine, got {describe(leaf)}. Convert it: "
             "x.astype(x.dtype.newbyteorder('='))."
         )
+
+
+def check_differentiable(options: Options, leaf: Any, args: Any, chosen: Sequence[int], number: int) -> bool:
+    """Return whether to differentiate ``leaf``, leaf ``number`` of the chosen arguments.
+
+    Raises:
+        InputError: a ``TypeError`` for a leaf that cannot be differentiated, naming its key path.
+    """
+    if is_plain_float(leaf) and not options.holomorphic:
+        return True
+
+    def where() -> str:
+        return leaf_path(args, chosen, number)
+
+    check_leaf(options.call, leaf, where)
+    if not backend.is_inexact(leaf):
+        if options.allow_int:
+            return False
+        raise integer_argument_error(options.call, where(), leaf)
+    dtype = backend.dtype_of(leaf)
+    if options.holomorphic and dtype.kind != "c":
+        raise InputError(
+            f"{options.call}: holomorphic=True needs complex inputs, {where()} has dtype {dtype}. "
+            "Convert it to complex, or leave holomorphic out."
+        )
+    return True
 
 
 def integer_argument_error(call: str, where: str, leaf: Any) -> InputError:
@@ -260,7 +292,7 @@ def match_leaves(call: str, what: str, given: PyTree, leaves: Sequence[Any], spe
             results.append(t)  # the most frequent case
             continue
         check_leaf(call, t, lambda number=number: f"the {what} at {path(number) or 'the root'}")
-        shape, dtype = backend.shape_of(leaf), backend.dtype_of(leaf)
+        shape, dtype = backend.shape_and_dtype_of(leaf)
         have = backend.dtype_of(t)
         if backend.shape_of(t) != shape:
             raise ShapeError(

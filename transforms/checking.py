@@ -12,12 +12,13 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from funcgrad import backend, tree
+from funcgrad.core import is_array, replace_at
 from funcgrad.errors import GradientCheckError, InputError
 from funcgrad.numpy_code import SelfRebuilding
-from funcgrad.transforms.arguments import argument_positions, describe_result, is_array, merge_leaves, split_aux
+from funcgrad.transforms.arguments import argument_positions, describe_result, merge_leaves, split_aux
 from funcgrad.transforms.products import jvp, vjp
 from funcgrad.transforms.referee import ACCURATE_FRACTION, Estimate, Measured, Referee
-from funcgrad.transforms.static_arguments import argument_names, replace_at
+from funcgrad.transforms.static_arguments import argument_names
 from funcgrad.transforms.transformed import check_argnums, check_callable, name_of
 
 Leaves: TypeAlias = list[Any]

@@ -14,7 +14,7 @@ import toolz
 from toolz.functoolz import Compose
 
 from funcgrad import backend, tree
-from funcgrad.core import Tracer, describe
+from funcgrad.core import Tracer, describe, is_array
 from funcgrad.errors import InputError, ShapeError
 from funcgrad.kinds.linear import linear
 from funcgrad.numpy_code.functions import assigned_variables
@@ -22,7 +22,7 @@ from funcgrad.primitives.indexing import getitem
 from funcgrad.replay import Chain
 from funcgrad.replay.chain import states_for
 from funcgrad.replay.memory import CHECKPOINT_NAME, Memory
-from funcgrad.transforms.arguments import is_array, owned_tree
+from funcgrad.transforms.arguments import owned_tree
 from funcgrad.transforms.policies import Policy, everything_saveable
 from funcgrad.transforms.snapshots import Store
 from funcgrad.transforms.transformed import Transformed, check_callable, name_of

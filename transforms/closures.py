@@ -9,13 +9,13 @@ import numpy as np
 
 import funcgrad.numpy as fnp
 from funcgrad import backend, tree
-from funcgrad.batching import BatchTrace, is_batched
-from funcgrad.core import Tracer, tracer_of
+from funcgrad.batching import BatchTrace, split_into_examples
+from funcgrad.core import Tracer, is_array, tracer_of
 from funcgrad.errors import BranchError, ConcretizationError, NotDifferentiableError
 from funcgrad.graph import GraphTrace, add_decision
 from funcgrad.keeping import copy_shared_constants
 from funcgrad.numpy.concretization import forget_refusal
-from funcgrad.transforms.arguments import check_results, is_array
+from funcgrad.transforms.arguments import check_results
 from funcgrad.transforms.stopping import stop_gradient
 from funcgrad.typing import PyTree
 from funcgrad.writable import identity_key
@@ -204,16 +204,11 @@ def example_by_example(fun: Callable[..., list[Any]], leaves: Sequence[Any]) -> 
         return fun(*leaves)
     except (ConcretizationError, NotDifferentiableError):
         forget_refusal()
-        traces = [leaf._trace for leaf in leaves if is_batched(leaf)]
-        if not traces:
+        split = split_into_examples(leaves)
+        if split is None:
             raise
-        within = max(traces, key=lambda trace: trace.level)
-        assert isinstance(within, BatchTrace)
-        mine = [type(leaf) is Tracer and leaf._trace is within for leaf in leaves]
-        results = [
-            example_by_example(fun, [leaf._val[i] if m else leaf for leaf, m in zip(leaves, mine, strict=True)])
-            for i in range(within.size)
-        ]
+        within, examples = split
+        results = [example_by_example(fun, example) for example in examples]
         return [_stacked(parts, within) for parts in zip(*results, strict=True)]
 
 

@@ -16,10 +16,9 @@ from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar
 import numpy as np
 
 from funcgrad import backend, tree
-from funcgrad.core import Tracer, describe, is_being_repeated, plain_value
+from funcgrad.core import Tracer, describe, is_array, join_repetition, plain_value
 from funcgrad.errors import EscapedTracerError, InputError, NotDifferentiableError, ShapeError
 from funcgrad.kinds.custom import CustomRules, custom_call
-from funcgrad.transforms.arguments import is_array
 from funcgrad.transforms.static_arguments import parameters_of, signature_of
 from funcgrad.transforms.transformed import check_callable, name_of
 from funcgrad.typing import PyTree
@@ -201,7 +200,7 @@ class _Call:
             raise InputError(
                 f"{self.name}: the {rule} rule gave {gave} {where}, got {describe(have)}. Return {remedy}."
             )
-        if isinstance(have, Tracer) and not have._trace.open and not is_being_repeated(have._trace.level):
+        if isinstance(have, Tracer) and not have._trace.open and not join_repetition(have._trace.level):
             raise NotDifferentiableError(
                 f"{self.name}: the {rule} rule gave a value of a transform that has finished for {where}, got "
                 f"{describe(have)}. Pass what the rule closes over as an argument of the function."

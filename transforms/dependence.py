@@ -275,7 +275,7 @@ class _Trial:
         self.position = position
         self.values = values
         like = values[position]
-        self.shape, self.dtype = backend.shape_of(like), backend.dtype_of(like)
+        self.shape, self.dtype = backend.shape_and_dtype_of(like)
         self.size = prod(self.shape)
         # single precision has too few different numbers to tell entries apart
         self.kind = np.dtype(complex if self.dtype.kind == "c" else float)

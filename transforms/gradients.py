@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from itertools import compress
 from operator import itemgetter
-from typing import Any, Literal, NamedTuple, Never, NoReturn, ParamSpec, TypeAlias, TypeVar, overload
+from typing import Any, Literal, Never, NoReturn, ParamSpec, TypeAlias, TypeVar, overload
 
 import numpy as np
 
 from funcgrad import backend, tree
-from funcgrad.core import Tracer, aval_of, is_in_transform, is_plain_float, shallow_copy
+from funcgrad.core import Tracer, aval_of, is_array, is_in_transform, is_plain_float, replace_at, shallow_copy
 from funcgrad.errors import InputError
 from funcgrad.numpy.tables import unlabel_number
 from funcgrad.reverse import ReverseTrace, backward, complete_derivatives
 from funcgrad.transforms.arguments import (
+    Options,
     argument_positions,
-    check_leaf,
+    check_differentiable,
     describe_result,
-    integer_argument_error,
     leaf_path,
     merge_leaves,
     owned_aux,
@@ -27,7 +27,6 @@ from funcgrad.transforms.arguments import (
 )
 from funcgrad.transforms.debugging import strict_block
 from funcgrad.transforms.transformed import (
-    Argnums,
     check_argnums,
     check_callable,
     hide_extra_kwargs,
@@ -41,15 +40,6 @@ P = ParamSpec("P")
 R = TypeVar("R")
 Aux = TypeVar("Aux")
 Rebuild: TypeAlias = Callable[[Any], Any]
-
-
-class _Options(NamedTuple):
-    call: str
-    argnums: Argnums
-    has_aux: bool
-    holomorphic: bool
-    allow_int: bool
-    strict: bool
 
 
 _ONE = np.float64(1.0)
@@ -116,8 +106,8 @@ def grad(
         >>> grad(lambda p, x: p["w"] * x + p["b"])({"w": 2.0, "b": 1.0}, 3.0)
         {'w': np.float64(3.0), 'b': np.float64(1.0)}
     """
-    # equals _Options(...) and takes half the time: programs often make a transform where they call it
-    options = tuple.__new__(_Options, ("grad", check_argnums("grad", argnums), has_aux, holomorphic, allow_int, strict))
+    # equals Options(...) and takes half the time: programs often make a transform where they call it
+    options = tuple.__new__(Options, ("grad", check_argnums("grad", argnums), has_aux, holomorphic, allow_int, strict))
     check_callable("grad", fun, _others)
     return transformed(run_grad, fun, options, "Gradient of {fun} with respect to positional argument(s) {argnums}.")
 
@@ -146,7 +136,7 @@ def value_and_grad(
         (9.0, np.float64(6.0))
     """
     chosen = check_argnums("value_and_grad", argnums)
-    options = _Options("value_and_grad", chosen, has_aux, holomorphic, allow_int, strict)
+    options = Options("value_and_grad", chosen, has_aux, holomorphic, allow_int, strict)
     check_callable("value_and_grad", fun, _others)
     summary = "Value and gradient of {fun} with respect to positional argument(s) {argnums}."
     return transformed(run_value_and_grad, fun, options, summary)
@@ -154,37 +144,37 @@ def value_and_grad(
 
 def gradient_of_all(call: str, fun: Callable[..., Any], count: int) -> Callable[..., Any]:
     """Return ``grad`` of ``fun`` with respect to ``count`` arguments; error messages name ``call``."""
-    options = _Options(call, tuple(range(count)), False, False, False, False)
+    options = Options(call, tuple(range(count)))
     return transformed(run_grad, fun, options, "Gradient of {fun} with respect to positional argument(s) {argnums}.")
 
 
-def run_grad(fun: Callable[..., Any], options: _Options, args: Any, kwargs: Any) -> Any:
+def run_grad(fun: Callable[..., Any], options: Options, args: Any, kwargs: Any) -> Any:
     """Run a call of ``grad(fun)``."""
     _, gradient, aux = (_differentiate_strictly if options.strict else _differentiate)(fun, options, args, kwargs)
     return (gradient, aux) if options.has_aux else gradient
 
 
-def run_value_and_grad(fun: Callable[..., Any], options: _Options, args: Any, kwargs: Any) -> Any:
+def run_value_and_grad(fun: Callable[..., Any], options: Options, args: Any, kwargs: Any) -> Any:
     """Run a call of ``value_and_grad(fun)``."""
     value, gradient, aux = (_differentiate_strictly if options.strict else _differentiate)(fun, options, args, kwargs)
     return ((value, aux), gradient) if options.has_aux else (value, gradient)
 
 
-def _differentiate_strictly(fun: Callable[..., Any], options: _Options, args: Any, kwargs: Any) -> tuple[Any, Any, Any]:
+def _differentiate_strictly(fun: Callable[..., Any], options: Options, args: Any, kwargs: Any) -> tuple[Any, Any, Any]:
     """Run ``_differentiate``; a gradient that is zero for all values of the arguments is an error."""
     with strict_block():
         return _differentiate(fun, options, args, kwargs)
 
 
-def _check_strict(cuts: Any, cts: list[Any], options: _Options, args: Any) -> None:
+def _check_strict(cuts: Any, cts: list[Any], options: Options, args: Any) -> None:
     """Check that every differentiated leaf has a cotangent."""
     chosen = argument_positions(options.call, options.argnums, args)
     leaves = tree.leaves(tuple([args[i] for i in chosen]))
-    places = [i for i, leaf in enumerate(leaves) if _check_input(options, leaf, args, chosen, i)]
+    places = [i for i, leaf in enumerate(leaves) if check_differentiable(options, leaf, args, chosen, i)]
     cuts.check(options.call, cts, lambda i: leaf_path(args, chosen, places[i]))
 
 
-def _differentiate(fun: Callable[..., Any], options: _Options, args: Any, kwargs: Any) -> tuple[Any, Any, Any]:
+def _differentiate(fun: Callable[..., Any], options: Options, args: Any, kwargs: Any) -> tuple[Any, Any, Any]:
     """Return the value, the gradient and the aux of one call."""
     call, has_aux = options.call, options.has_aux
     live, as_arguments, rebuild = _select_leaves(options, args)
@@ -222,7 +212,7 @@ def _differentiate(fun: Callable[..., Any], options: _Options, args: Any, kwargs
     return value, rebuild(cts), aux
 
 
-def _select_leaves(options: _Options, args: Any) -> tuple[list[Any], Rebuild, Rebuild]:
+def _select_leaves(options: Options, args: Any) -> tuple[list[Any], Rebuild, Rebuild]:
     """Return the leaves to differentiate, and functions that make arguments and gradient of values for these leaves."""
     argnums = options.argnums
     if type(argnums) is int and -len(args) <= argnums < len(args) and not options.holomorphic:
@@ -237,13 +227,10 @@ def _select_leaves(options: _Options, args: Any) -> tuple[list[Any], Rebuild, Re
             return live, lambda new: (*before, rebuild(tuple(new)), *after), rebuild
     chosen = argument_positions(options.call, argnums, args)
     leaves, spec = tree.flatten(tuple([args[i] for i in chosen]))
-    flags = [_check_input(options, leaf, args, chosen, i) for i, leaf in enumerate(leaves)]
+    flags = [check_differentiable(options, leaf, args, chosen, i) for i, leaf in enumerate(leaves)]
 
     def as_arguments(new: Iterable[Any]) -> list[Any]:
-        made = list(args)
-        for i, value in zip(chosen, tree.unflatten(spec, merge_leaves(leaves, flags, [*new])), strict=True):
-            made[i] = value
-        return made
+        return replace_at(args, chosen, tree.unflatten(spec, merge_leaves(leaves, flags, [*new])))
 
     def as_gradient(cts: Sequence[Any]) -> Any:
         gradient = tree.unflatten(spec, merge_leaves(leaves, flags, cts, backend.zeros_like))
@@ -271,35 +258,12 @@ def _flatten_shallow(x: Any) -> tuple[list[Any], Rebuild] | None:
 _take_first = itemgetter(0)
 
 
-def _check_input(options: _Options, leaf: Any, args: Any, chosen: tuple[int, ...], number: int) -> bool:
-    """Return whether to differentiate ``leaf``; refuse a leaf that cannot be differentiated."""
-    if is_plain_float(leaf) and not options.holomorphic:
-        return True
-    call = options.call
-
-    def where() -> str:
-        return leaf_path(args, chosen, number)
-
-    check_leaf(call, leaf, where)
-    if not backend.is_inexact(leaf):
-        if options.allow_int:
-            return False
-        raise integer_argument_error(call, where(), leaf)
-    kind = backend.dtype_of(leaf).kind
-    if options.holomorphic and kind != "c":
-        raise InputError(
-            f"{call}: holomorphic=True needs complex inputs, {where()} has dtype {backend.dtype_of(leaf)}. "
-            "Convert it to complex, or leave holomorphic out."
-        )
-    return True
-
-
 def _check_output(call: str, value: Any, holomorphic: bool) -> None:
     """Check that a result is one real scalar, or with ``holomorphic`` one complex scalar."""
     if type(value) in _REAL_SCALARS and not holomorphic:
         return
     if type(value) not in _REAL_SCALARS:
-        if not isinstance(value, Tracer) and not backend.is_value(value):
+        if not is_array(value):
             _refuse_output(call, f"must return one scalar, got {describe_result(value)}", _result_remedy(value))
         if backend.shape_of(value) != ():
             _refuse_output(
@@ -335,7 +299,7 @@ def _result_remedy(value: Any) -> str:
     if not tree.is_container(type(value)):
         return "Return a number that is computed from the arguments; jacrev takes arrays and trees of them too."
     first = value[0] if type(value) is tuple and len(value) == 2 else None
-    if (isinstance(first, Tracer) or backend.is_value(first)) and backend.shape_of(first) == ():
+    if is_array(first) and backend.shape_of(first) == ():
         return "Pass has_aux=True if only the first is to be differentiated; jacrev differentiates both."
     return "Return one number, or a pair (number, rest) with has_aux=True; jacrev differentiates every entry."
 

@@ -466,7 +466,7 @@ def _run_solver(f: Callable[[Any], Any], guess: PyTree, solve: Callable[[Callabl
             return tuple([np.zeros((0, *backend.shape_of(x)), backend.dtype_of(x)) for x in outs]), True
 
         operation = nondifferentiable("custom_root", run, batch=batch, multiple=True)
-        one_by_one = batch_rule("loop", operation)
+        one_by_one = batch_rule("loop", lambda: operation)
         outs = operation(*stop_gradient([*leaves, *closure.captured]))
         return tree.unflatten(out_spec, list(outs))
 

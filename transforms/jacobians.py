@@ -4,27 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import TYPE_CHECKING, Any, NamedTuple, Never, ParamSpec
+from typing import TYPE_CHECKING, Any, Never, ParamSpec
 
 import numpy as np
 
 from funcgrad import backend, blocks, tree
-from funcgrad.core import is_in_transform
+from funcgrad.core import is_in_transform, replace_at
 from funcgrad.errors import InputError
 from funcgrad.kinds.linear import reshape
 from funcgrad.transforms.arguments import (
+    Options,
     argument_positions,
-    check_leaf,
-    integer_argument_error,
+    check_differentiable,
     leaf_path,
     owned_tree,
     split_aux,
 )
 from funcgrad.transforms.partwise import LARGE, PartwiseTrace, basis, compute_rows, split_rows
 from funcgrad.transforms.products import Pullback, evaluate_jvp, evaluate_vjp, jvp, tape_size
-from funcgrad.transforms.static_arguments import replace_at
 from funcgrad.transforms.transformed import (
-    Argnums,
     Transformed,
     check_argnums,
     check_callable,
@@ -37,14 +35,6 @@ if TYPE_CHECKING:
     from funcgrad.transforms.sparse_jacobians import Sparsity
 
 P = ParamSpec("P")
-
-
-class _Options(NamedTuple):
-    call: str
-    argnums: Argnums
-    has_aux: bool
-    holomorphic: bool
-    allow_int: bool
 
 
 @hide_extra_kwargs
@@ -80,7 +70,7 @@ def jacrev(
                [0., 4.]])
     """
     check_callable("jacrev", fun, _others)
-    options = _Options("jacrev", check_argnums("jacrev", argnums), has_aux, holomorphic, allow_int)
+    options = Options("jacrev", check_argnums("jacrev", argnums), has_aux, holomorphic, allow_int)
     return transformed(run_jacrev, fun, options, _SUMMARY)
 
 
@@ -106,7 +96,7 @@ def jacfwd(
         array([1., 2.])
     """
     check_callable("jacfwd", fun, _others)
-    options = _Options("jacfwd", check_argnums("jacfwd", argnums), has_aux, holomorphic, False)
+    options = Options("jacfwd", check_argnums("jacfwd", argnums), has_aux, holomorphic)
     return transformed(run_jacfwd, fun, options, _SUMMARY)
 
 
@@ -152,7 +142,7 @@ def jacobian(
     check_callable("jacobian", fun, _others)
     if sparsity is None:
         return jacrev(fun, argnums, has_aux, holomorphic, allow_int)
-    options = _Options("jacobian", check_argnums("jacobian", argnums), has_aux, holomorphic, False)
+    options = Options("jacobian", check_argnums("jacobian", argnums), has_aux, holomorphic)
     return _sparse_transform(run_sparse_jacobian, fun, options, sparsity, check)
 
 
@@ -189,19 +179,19 @@ def hessian(
                [4., 2.]])
     """
     check_callable("hessian", fun, _others)
-    options = _Options("hessian", check_argnums("hessian", argnums), has_aux, holomorphic, False)
+    options = Options("hessian", check_argnums("hessian", argnums), has_aux, holomorphic)
     if sparsity is not None:
         return _sparse_transform(run_sparse_hessian, fun, options, sparsity, check)
     summary = "Hessian of {fun} with respect to its positional arguments."
     return transformed(run_hessian, fun, options, summary)
 
 
-def run_jacrev(fun: Callable[..., Any], options: _Options, args: Any, kwargs: Any) -> Any:
+def run_jacrev(fun: Callable[..., Any], options: Options, args: Any, kwargs: Any) -> Any:
     """Run a call of ``jacrev(fun)``."""
     return owned_tree(_jacobian_by_rows(fun, options, args, kwargs), args)
 
 
-def _jacobian_by_rows(fun: Callable[..., Any], options: _Options, args: Any, kwargs: Any) -> Any:
+def _jacobian_by_rows(fun: Callable[..., Any], options: Options, args: Any, kwargs: Any) -> Any:
     """Return the Jacobian, computed from cotangents."""
     inputs, of_inputs = _as_function_of_inputs(fun, options, args, kwargs)
     result, pullback, *aux = evaluate_vjp(of_inputs, inputs, options.has_aux, {}, lasting=False)
@@ -237,12 +227,12 @@ def _pull_back_basis(pullback: Pullback, inputs: Any, outs: list[Any], out_spec:
     return wholes, tree.structure(inputs)
 
 
-def run_jacfwd(fun: Callable[..., Any], options: _Options, args: Any, kwargs: Any) -> Any:
+def run_jacfwd(fun: Callable[..., Any], options: Options, args: Any, kwargs: Any) -> Any:
     """Run a call of ``jacfwd(fun)``."""
     return owned_tree(_jacobian_by_columns(fun, options, args, kwargs), args)
 
 
-def _jacobian_by_columns(fun: Callable[..., Any], options: _Options, args: Any, kwargs: Any) -> Any:
+def _jacobian_by_columns(fun: Callable[..., Any], options: Options, args: Any, kwargs: Any) -> Any:
     """Return the Jacobian, computed from tangents."""
     argnums, has_aux = options.argnums, options.has_aux
     inputs, of_inputs = _as_function_of_inputs(fun, options, args, kwargs)
@@ -294,14 +284,14 @@ def _push_basis_in_parts(fun: Callable[..., Any], leaves: list[Any], spec: Any, 
     return tree.unflatten(out_spec, columns), *aux
 
 
-def run_hessian(fun: Callable[..., Any], options: _Options, args: Any, kwargs: Any) -> Any:
+def run_hessian(fun: Callable[..., Any], options: Options, args: Any, kwargs: Any) -> Any:
     """Run a call of ``hessian(fun)``."""
     inner = jacrev(fun, options.argnums, options.has_aux, options.holomorphic)
     return owned_tree(_jacobian_by_columns(inner, options, args, kwargs), args)
 
 
 def _sparse_transform(
-    run: Callable[..., Any], fun: Callable[..., Any], options: _Options, sparsity: Any, check: bool
+    run: Callable[..., Any], fun: Callable[..., Any], options: Options, sparsity: Any, check: bool
 ) -> Callable[..., Any]:
     """Return the transform of ``fun`` whose result is a sparse matrix."""
     call = options.call
@@ -313,7 +303,7 @@ def _sparse_transform(
     return Transformed(run, fun, (options, check_sparsity(call, sparsity, check)), summary)
 
 
-def run_sparse_jacobian(fun: Callable[..., Any], options: tuple[_Options, Sparsity], args: Any, kwargs: Any) -> Any:
+def run_sparse_jacobian(fun: Callable[..., Any], options: tuple[Options, Sparsity], args: Any, kwargs: Any) -> Any:
     """Run a call of ``jacobian(fun, sparsity=...)``."""
     from funcgrad.transforms.sparse_jacobians import sparse_jacobian
 
@@ -324,7 +314,7 @@ def run_sparse_jacobian(fun: Callable[..., Any], options: tuple[_Options, Sparsi
     return (found, *aux) if aux else found
 
 
-def run_sparse_hessian(fun: Callable[..., Any], options: tuple[_Options, Sparsity], args: Any, kwargs: Any) -> Any:
+def run_sparse_hessian(fun: Callable[..., Any], options: tuple[Options, Sparsity], args: Any, kwargs: Any) -> Any:
     """Run a call of ``hessian(fun, sparsity=...)``."""
     from funcgrad.transforms.sparse_jacobians import sparse_hessian
 
@@ -333,7 +323,7 @@ def run_sparse_hessian(fun: Callable[..., Any], options: tuple[_Options, Sparsit
     return (found, *aux) if aux else found
 
 
-def _as_function_of_leaves(fun: Callable[..., Any], options: _Options, args: Any, kwargs: Any) -> tuple[Any, ...]:
+def _as_function_of_leaves(fun: Callable[..., Any], options: Options, args: Any, kwargs: Any) -> tuple[Any, ...]:
     """Return ``fun`` as a function of the leaves of its inputs, these leaves, and the result and aux of ``fun``."""
     inputs, of_inputs = _as_function_of_inputs(fun, options, args, kwargs)
     leaves, spec = tree.flatten(inputs)
@@ -350,30 +340,19 @@ def _as_function_of_leaves(fun: Callable[..., Any], options: _Options, args: Any
 
 
 def _as_function_of_inputs(
-    fun: Callable[..., Any], options: _Options, args: Any, kwargs: Any
+    fun: Callable[..., Any], options: Options, args: Any, kwargs: Any
 ) -> tuple[tuple[Any, ...], Callable[..., Any]]:
     """Return the chosen arguments, and ``fun`` as a function of them."""
-    call, argnums, _, holomorphic, allow_int = options
-    chosen = argument_positions(call, argnums, args)
+    call = options.call
+    chosen = argument_positions(call, options.argnums, args)
     inputs = tuple(args[i] for i in chosen)
     for number, leaf in enumerate(tree.leaves(inputs)):
-
-        def where(number: int = number) -> str:
-            return leaf_path(args, chosen, number)
-
-        check_leaf(call, leaf, where)
+        check_differentiable(options, leaf, args, chosen, number)
         dtype = backend.dtype_of(leaf)
-        if not backend.is_inexact(leaf) and not allow_int:
-            raise integer_argument_error(call, where(), leaf)
-        if holomorphic and dtype.kind != "c":
+        if call != "jacrev" and dtype.kind == "c" and not options.holomorphic:
             raise InputError(
-                f"{call}: holomorphic=True needs complex inputs, {where()} has dtype {dtype}. Convert it, or leave "
-                "holomorphic out."
-            )
-        if call != "jacrev" and dtype.kind == "c" and not holomorphic:
-            raise InputError(
-                f"{call}: {where()} is complex, got dtype {dtype}. Pass holomorphic=True if the function is complex "
-                "differentiable, else split it into real and imaginary parts or use jvp."
+                f"{call}: {leaf_path(args, chosen, number)} is complex, got dtype {dtype}. Pass holomorphic=True if "
+                "the function is complex differentiable, else split it into real and imaginary parts or use jvp."
             )
     return inputs, lambda *values: fun(*replace_at(args, chosen, values), **kwargs)
 

@@ -17,10 +17,10 @@ import numpy as np
 
 from funcgrad import backend
 from funcgrad.batching import BatchTrace
-from funcgrad.core import READ_ONLY, Primitive, Tracer, refuse_closure, tracer_of
+from funcgrad.core import READ_ONLY, Primitive, Tracer, are_tracers_of, refuse_closure, tracer_of
 from funcgrad.graph import GraphTrace, Recording, Step
 from funcgrad.kinds.linear import reshape, to_batch
-from funcgrad.running import write_lock
+from funcgrad.shared_state import write_lock
 from funcgrad.transforms.vectorize import vmap
 from funcgrad.writable import rebind
 
@@ -163,7 +163,7 @@ class PartwiseTrace(GraphTrace):
 
     def process(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Record ``primitive`` and run it on zeros; once recording has ended, run it on the whole batch."""
-        mine = [type(arg) is Tracer and arg._trace is self for arg in args]
+        mine = are_tracers_of(self, args)
         if self._batches is not None:
             batches = [self._batches[a.link.slot] if flag else a for a, flag in zip(args, mine, strict=True)]
             return self._batch.process(primitive, tuple(batches), params)

@@ -4,21 +4,13 @@ from __future__ import annotations
 
 import inspect
 import operator
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from funcgrad import tree
 from funcgrad.core import describe
 from funcgrad.errors import InputError, short_repr
 from funcgrad.transforms.transformed import name_of
-
-
-def replace_at(leaves: Sequence[Any], indices: Sequence[int], values: Iterable[Any]) -> list[Any]:
-    """Return ``leaves`` with ``values`` at ``indices``."""
-    found = list(leaves)
-    for index, value in zip(indices, values, strict=True):
-        found[index] = value
-    return found
 
 
 def signature_of(fun: Callable[..., Any]) -> inspect.Signature | None:
@@ -39,8 +31,8 @@ def argument_names(fun: Callable[..., Any], count: int) -> list[str]:
     """Return names for the first ``count`` positional arguments of ``fun``: ``x``, or ``args[0]`` if unknown."""
     parameters, names = parameters_of(signature_of(fun))
     names = names[:count]
-    several = [f"{p.name}[{i}]" for p in parameters if p.kind is p.VAR_POSITIONAL for i in range(count - len(names))]
-    return [*names, *(several or [f"args[{i}]" for i in range(len(names), count)])]
+    rest = [f"{p.name}[{i}]" for p in parameters if p.kind is p.VAR_POSITIONAL for i in range(count - len(names))]
+    return [*names, *(rest or [f"args[{i}]" for i in range(len(names), count)])]
 
 
 class StaticArguments:
@@ -84,9 +76,8 @@ class StaticArguments:
         Raises:
             InputError: a ``TypeError``.
         """
-        several = kinds.values()
-        strange = [] if inspect.Parameter.VAR_KEYWORD in several else sorted(names - set(kinds))
-        end = float("inf") if inspect.Parameter.VAR_POSITIONAL in several else len(self.names)
+        strange = [] if inspect.Parameter.VAR_KEYWORD in kinds.values() else sorted(names - set(kinds))
+        end = float("inf") if inspect.Parameter.VAR_POSITIONAL in kinds.values() else len(self.names)
         beyond = [i for i in sorted(numbers) if not 0 <= i < end]
         if strange or beyond:
             what = "static_argnames" if strange else "static_argnums or donate_argnums"

@@ -31,7 +31,7 @@ from funcgrad.numpy_code import (
     retry_rebuilt,
     take_refusal,
 )
-from funcgrad.running import pending_refusals
+from funcgrad.shared_state import pending_refusals
 
 __all__ = [
     "Argnums",

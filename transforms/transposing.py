@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad import backend, tree
-from funcgrad.core import Primitive, Tracer, describe
+from funcgrad.core import Primitive, Tracer, describe, is_array
 from funcgrad.errors import InputError
 from funcgrad.graph import GraphTrace, Note
 from funcgrad.numpy_code import run_or_rebuild
@@ -50,7 +50,7 @@ def linear_transpose(fun: Callable[..., Any], *primals: PyTree) -> Pullback:
 
 
 def _zeros(like: Any) -> Any:
-    if not isinstance(like, Tracer) and not backend.is_value(like):
+    if not is_array(like):
         if not hasattr(like, "shape") or not hasattr(like, "dtype"):
             raise InputError(
                 f"linear_transpose: an argument must have a shape and a dtype, got {describe(like)}. Pass arrays or "

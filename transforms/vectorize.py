@@ -10,7 +10,7 @@ import numpy as np
 
 from funcgrad import backend, tree
 from funcgrad.batching import BatchTrace, named_axes
-from funcgrad.core import Tracer, describe, is_plain_float, shallow_copy
+from funcgrad.core import Tracer, describe, is_array, is_plain_float, shallow_copy
 from funcgrad.errors import InputError, ShapeError
 from funcgrad.kinds.linear import permute, to_batch
 from funcgrad.ownership import unshare_results
@@ -81,7 +81,7 @@ def vmap(
 
 def _hint_for_in_axes(given: Any) -> str:
     """Return advice for an invalid value of ``in_axes``."""
-    if backend.is_value(given) or isinstance(given, Tracer):
+    if is_array(given):
         return "Write vmap(f)(x), not vmap(f, x)."
     return "Wrap a tree for the first argument as (tree,)."
 

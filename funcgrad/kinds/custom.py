@@ -15,10 +15,20 @@ import numpy as np
 
 from funcgrad import backend, tree
 from funcgrad.batching import BatchTrace
-from funcgrad.core import Primitive, Tracer, bind, is_being_repeated, raise_closure, shallow_copy, tracer_of
+from funcgrad.core import (
+    Primitive,
+    Tracer,
+    are_tracers_of,
+    bind,
+    join_repetition,
+    raise_closure,
+    replace_at,
+    shallow_copy,
+    tracer_of,
+)
 from funcgrad.errors import EscapedTracerError
 from funcgrad.kinds.linear import reduce_sum, to_batch
-from funcgrad.kinds.rules import Operation, finish_operation
+from funcgrad.kinds.rules import Operation, finish_operation, transposed_vjp
 from funcgrad.optional import loaded_jax
 from funcgrad.reverse import backward, record_function, vjp_for_all
 from funcgrad.writable import as_constant, as_results, is_buffer
@@ -88,8 +98,7 @@ def _call_in_jax(jax: Any, rules: CustomRules, leaves: Leaves) -> Any:
 
         def jvp(xs: Any, ts: Any) -> tuple[Any, Any]:
             outs, pushed = rules.jvp(arrays(xs), ts)  # type: ignore[misc]
-            pairs = zip(outs, pushed, strict=True)
-            return given(outs), given([backend.zeros_like(out) if t is None else t for out, t in pairs])
+            return given(outs), given(backend.with_zeros(pushed, outs))
 
         call = jax.custom_jvp(lambda *xs: given(rules.fun(*arrays(xs))))
         call.defjvp(jvp)
@@ -121,7 +130,7 @@ def _reverse(args: Leaves, traced: tuple[int, ...], params: dict[str, Any]) -> A
         outs, nodes = _recorded_jvp(rules, args, traced)
         return tuple(outs), vjp_for_all(_name, _through_record, len(traced)), (rules, nodes, len(traced))
     outs, residuals = rules.fwd(*args)
-    likes = None if len(outs) == 1 else [(backend.shape_of(a), backend.dtype_of(a)) for a in outs]
+    likes = None if len(outs) == 1 else [backend.shape_and_dtype_of(a) for a in outs]
     return tuple(outs), vjp_for_all(_name, _backwards, len(traced)), (rules, residuals, traced, likes)
 
 
@@ -153,9 +162,7 @@ def _recorded_jvp(rules: CustomRules, args: Leaves, traced: tuple[int, ...]) -> 
     outs: list[Any] = []
 
     def jvp(*moving: Any) -> list[Any]:
-        tangents = [backend.zeros_like(a) for a in args]
-        for i, t in zip(traced, moving, strict=True):
-            tangents[i] = t
+        tangents = replace_at(list(map(backend.zeros_like, args)), traced, moving)
         values, pushed = rules.jvp(args, tangents)  # type: ignore[misc]
         outs[:] = values
         return pushed
@@ -167,24 +174,16 @@ def _recorded_jvp(rules: CustomRules, args: Leaves, traced: tuple[int, ...]) -> 
 def _forward(args: Leaves, tangents: Leaves, params: dict[str, Any]) -> Any:
     rules: CustomRules = params["rules"]
     if rules.jvp is not None:
-        whole = [backend.zeros_like(a) if t is None else t for a, t in zip(args, tangents, strict=True)]
-        outs, pushed = rules.jvp(args, whole)
+        outs, pushed = rules.jvp(args, backend.with_zeros(tangents, args))
         return tuple(outs), tuple(pushed)
     outs, residuals = rules.fwd(*args)  # type: ignore[misc]
-    live = [i for i, out in enumerate(outs) if backend.is_inexact(out)]
     moving = [i for i, t in enumerate(tangents) if t is not None]
 
-    def vjp(*cts: Any) -> list[Any]:
-        full = [backend.zeros_like(out) for out in outs]
-        for i, ct in zip(live, cts, strict=True):
-            full[i] = ct
-        found = rules.bwd(residuals, full)  # type: ignore[misc]
+    def vjp(cts: list[Any]) -> list[Any]:
+        found = rules.bwd(residuals, cts)  # type: ignore[misc]
         return [_evaluate_cotangent(found[i]) for i in moving]
 
-    _, nodes = record_function(vjp, [backend.zeros_like(outs[i]) for i in live])
-    seeds = [(n, tangents[i]) for n, i in zip(nodes, moving, strict=True) if n is not None]
-    transposed = dict(zip(live, backward(seeds, len(live)), strict=True))
-    return tuple(outs), tuple([transposed.get(i) for i in range(len(outs))])
+    return tuple(outs), tuple(transposed_vjp(vjp, outs, [tangents[i] for i in moving]))
 
 
 def _batch(within: BatchTrace, args: Leaves, batched: tuple[bool, ...], params: dict[str, Any]) -> tuple[Any, bool]:
@@ -203,7 +202,7 @@ def _batch(within: BatchTrace, args: Leaves, batched: tuple[bool, ...], params: 
         with _OpenBatch(within) as trace:
             outs, residuals = rules.fwd(*_wrap(trace, leaves, flags))  # type: ignore[misc]
             kept, spec = tree.flatten(residuals)
-            hidden = [type(r) is Tracer and r._trace is trace for r in kept]
+            hidden = are_tracers_of(trace, kept)
             values = [r._val if h else r for r, h in zip(kept, hidden, strict=True)]
             return [_with_batch_axis(trace, out) for out in outs], (values, hidden, spec)
 
@@ -244,7 +243,7 @@ class _OpenBatch:
 
     def __enter__(self) -> BatchTrace:
         self.trace = (
-            self.within if self.within.open or is_being_repeated(self.within.level) else BatchTrace(self.within.size)
+            self.within if self.within.open or join_repetition(self.within.level) else BatchTrace(self.within.size)
         )
         return self.trace
 
@@ -303,4 +302,4 @@ def _with_buffers(rules: CustomRules) -> CustomRules:
 
 
 #: Operation ``custom_call(*leaves, rules)``: the results of ``rules.fun``, differentiated by ``rules``.
-custom_call: Operation = finish_operation(_call, _custom)
+custom_call: Operation = finish_operation(_custom, _call)

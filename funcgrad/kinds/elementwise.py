@@ -17,6 +17,8 @@ import numpy as np
 from funcgrad import backend
 from funcgrad.batching import BatchTrace
 from funcgrad.core import (
+    DOUBLE,
+    REAL,
     Primitive,
     Tracer,
     are_doubles,
@@ -24,10 +26,8 @@ from funcgrad.core import (
     common_aval,
     promoted_constant,
     shallow_copy,
-    tracer_of,
     zero_dim_doubles,
 )
-from funcgrad.forward import ForwardTrace
 from funcgrad.generated import make_function
 from funcgrad.kinds.linear import (
     MANY_ROWS,
@@ -43,17 +43,15 @@ from funcgrad.kinds.linear import (
     scaled,
 )
 from funcgrad.kinds.partials import Partial, PartialRule
-from funcgrad.kinds.rules import ARGUMENT_NAMES, Operation, bind_checked, finish_operation, unpack_traced
+from funcgrad.kinds.rules import ARGUMENT_NAMES, SHARED, Operation, bind_checked, finish_operation, make_any
 from funcgrad.ownership import LARGE
 from funcgrad.reverse import RECORD, VJP, vjp_of_each
-from funcgrad.writable import CONSTANTS, COPY_ON_WRITE, shared_array, writable_result
+from funcgrad.writable import CONSTANTS, COPY_ON_WRITE, shared_array
 
 ndarray = np.ndarray
 float64 = np.float64
-_REAL = frozenset((np.dtype(np.float64), np.dtype(np.float32)))
 #: Types of values in tracers that an operation's kernel takes without conversion.
 _PLAIN = frozenset((ndarray, float, float64))
-_NUMPY = _PLAIN | {np.float32, int}
 #: Operators that Python computes itself for two floats: the results are floats, complex powers, or errors.
 _PYTHON_OPERATORS = (add, sub, mul, truediv, mod, pow)
 #: Operators that give complex powers or raise errors for floats where NumPy's functions do not.
@@ -110,9 +108,7 @@ def elementwise(
     partials = (dx, dy, dz)
     arity = arity or max(i + 1 for i, p in enumerate(partials) if p is not None)
     rules = _Rules(name, partials[:arity], operator)
-    primitive = Primitive(
-        name, impl, rules.reverse, rules.forward, batch_rule("elementwise", lambda *args: rules.call(*args))
-    )
+    primitive = Primitive(name, impl, rules.reverse, rules.forward, batch_rule("elementwise", lambda: rules.call))
     primitive.foreign, primitive.arithmetic = foreign, operator is not None
     primitive.operator = operator.__name__ if operator is not None and arity == 2 else None
     short = None not in partials[:arity] and arity < 3
@@ -121,7 +117,7 @@ def elementwise(
     if operator in _RAISING:
         primitive.number_primitive = operator_primitive(primitive, operator)
     rules.call = template(primitive, rules, operator)
-    return finish_operation(rules.call, primitive)
+    return finish_operation(primitive, rules.call)
 
 
 class _Rules:
@@ -184,9 +180,9 @@ class _Rules:
 
     def reverse(self, args: Any, traced: Any, params: Any) -> Any:
         """Return the result, the VJP rule, and the values that are saved for the rule, see ``Primitive``."""
-        return self.plan_vjp(args, traced, self.compute(args))
+        return self.plan_vjp(args, traced, params, self.compute(args))
 
-    def plan_vjp(self, args: Any, traced: Any, ans: Any) -> Any:
+    def plan_vjp(self, args: Any, traced: Any, params: Any, ans: Any) -> Any:
         """Plan the VJP of a result that was computed already: return it, the VJP rule, and the saved values."""
         like = backend.shape_and_dtype_of(ans)
         likes: list[Any] = [backend.shape_and_dtype_of(args[i]) for i in traced]
@@ -201,7 +197,7 @@ class _Rules:
             return ans, None, ()
         if mixed and not weak:
             likes = [None if one == like else one for one in likes]
-        if self.converts and len(traced) == 1 and type(args[traced[0]]) is ndarray and like[1] is _DOUBLE:
+        if self.converts and len(traced) == 1 and type(args[traced[0]]) is ndarray and like[1] is DOUBLE:
             args = [zero_dim_doubles[a] if type(a) is float or type(a) is int else a for a in args]
         saved = self._values_to_save((*self._as_result(args, like[1]), ans), indices, promotes, like[1])
         return ans, vjp, [*saved, *likes] if mixed else saved
@@ -265,7 +261,7 @@ class _Rules:
 def _batch_of(x: Any, y: Any) -> BatchTrace | None:
     """Return the trace of a batch if whole batches of the arguments broadcast like their examples, else None."""
     batched, other = (x, y) if type(x) is Tracer and type(x._trace) is BatchTrace else (y, x)
-    if type(batched) is not Tracer or type(trace := batched._trace) is not BatchTrace or not trace.live:
+    if type(batched) is not Tracer or type(trace := batched._trace) is not BatchTrace or not trace.fast:
         return None
     if type(other) in (float, float64, int):
         return trace
@@ -279,29 +275,22 @@ def _rank(x: Any) -> int:
     return x.ndim if type(x) is ndarray else len(backend.shape_of(x))
 
 
-_DOUBLE = np.dtype(float64)
 _SHARED = {
+    **SHARED,
     **_EXPRESSIONS,
     "ARRAYS": frozenset((ndarray, float64)),
     "BatchTrace": BatchTrace,
     "CONSTANTS": CONSTANTS,
-    "ForwardTrace": ForwardTrace,
     "COPY_ON_WRITE": COPY_ON_WRITE,
-    "NUMPY": _NUMPY,
     "PLAIN": _PLAIN,
-    "REAL": _REAL,
-    "Tracer": Tracer,
-    "tracer_of": tracer_of,
-    "DOUBLE": _DOUBLE,
+    "REAL": REAL,
+    "DOUBLE": DOUBLE,
     "aval_of": aval_of,
-    "writable_result": writable_result,
     "batch_of": _batch_of,
     "zero_dim_doubles": zero_dim_doubles,
-    "bind_checked": bind_checked,
     "common_aval": common_aval,
     "promoted_constant": promoted_constant,
     "broadcast_tangent": broadcast_tangent,
-    "unpack_traced": unpack_traced,
     "shared_array": shared_array,
     "shallow_copy": shallow_copy,
 }
@@ -321,7 +310,7 @@ _UNARY = """
 def operation(x, /):
     if type(x) is Tracer:
         v, aval, trace, parent = x._val, x.aval, x._trace, x.link
-        if (counter := trace.live_counter) is not None:
+        if (counter := trace.fast_counter) is not None:
             if aval is not None{known}:
                 ans = kernel(v)
             elif type(v) is Tracer and v.aval is not None:
@@ -339,13 +328,13 @@ def operation(x, /):
             made.aval = {aval}
             made.link = {record}
             return made
-        if trace.live and type(trace) is ForwardTrace:
+        if trace.fast and type(trace) is ForwardTrace:
             if (aval is not None or (aval := aval_of(v)) is not None){known_pushed}:
                 ct, given, x = parent, x, v
                 ans = kernel(x) if type(x) is ndarray or type(x) is float64{plain_pushed} else operation(x)
                 {check_given}
                 return tracer_of(ans, trace, {forward}, {aval_pushed})
-        elif trace.live and type(trace) is BatchTrace:
+        elif trace.fast and type(trace) is BatchTrace:
             made = Tracer()
             made._val, made._trace, made.link, made.aval = operation(v), trace, None, None
             return made
@@ -384,7 +373,7 @@ def _make_unary(primitive: Primitive, rules: _Rules, operator: Callable[..., Any
 
 _BINARY = """
 def operation(x, y, /):
-    if type(x) is Tracer and (counter := (trace := x._trace).live_counter) is not None:
+    if type(x) is Tracer and (counter := (trace := x._trace).fast_counter) is not None:
         v, aval, parent = x._val, x.aval, x.link
         if type(y) is Tracer:
             w, other, second = y._val, y.aval, y.link
@@ -413,7 +402,7 @@ def operation(x, y, /):
             made.link = {record_left}
         made._val, made._trace, made.aval = ans, trace, {aval}
         return made
-    if type(y) is Tracer and (counter := (trace := y._trace).live_counter) is not None:
+    if type(y) is Tracer and (counter := (trace := y._trace).fast_counter) is not None:
         w, aval, parent = y._val, y.aval, y.link
         if (v := promoted_constant(w, x, aval, floats, converts)) is None:
             return operation(v, y) if type(x) is Tracer and (v := shared_array(x)) is not None else mixed(x, y)
@@ -462,16 +451,16 @@ def operation(x, y):
     made._val, made.aval = ans, shape if type(ans) is ndarray and ans.dtype is DOUBLE else None
     if left and right:
         made._trace, parent, second = x._trace, x.link, y.link
-        counter = made._trace.live_counter or made._trace.counter
+        counter = made._trace.fast_counter or made._trace.counter
         first_same, second_same = v.shape == shape, w.shape == shape
         made.link = {record_both_same} if first_same and second_same else {record_both}
     elif left:
         made._trace, parent = x._trace, x.link
-        counter = made._trace.live_counter or made._trace.counter
+        counter = made._trace.fast_counter or made._trace.counter
         made.link = {record_left_same} if v.shape == shape else {record_left}
     else:
         made._trace, parent = y._trace, y.link
-        counter = made._trace.live_counter or made._trace.counter
+        counter = made._trace.fast_counter or made._trace.counter
         made.link = {record_right_same} if w.shape == shape else {record_right}
     return made
 """
@@ -479,7 +468,7 @@ def operation(x, y):
 _JVP = """
 def operation(x, y):
     v, ct, aval, trace = x._val, x.tangent, x.aval, x._trace
-    if not trace.live:
+    if not trace.fast:
         return None
     if type(y) is Tracer:
         w, second, other = y._val, y.tangent, y.aval
@@ -515,7 +504,7 @@ def operation(x, y):
     if left and right and x._trace is not y._trace:
         return None
     v, w, trace = x._val if left else x, y._val if right else y, (x if left else y)._trace
-    if not trace.live or not (type(v) is ndarray or type(w) is ndarray):  # operators may round numbers differently
+    if not trace.fast or not (type(v) is ndarray or type(w) is ndarray):  # operators may round numbers differently
         return None
     if not (type(v) in ARRAYS and type(w) in ARRAYS and v.dtype is w.dtype and v.dtype in REAL):
         return None
@@ -567,7 +556,7 @@ def _have_short_rows(v: ndarray, w: ndarray) -> bool:
         v.ndim > 0 < w.ndim
         and max(v.shape[-1], w.shape[-1]) in SHORT_ROWS
         and v.dtype is w.dtype
-        and v.dtype in _REAL
+        and v.dtype in REAL
         and v.flags.c_contiguous
         and w.flags.c_contiguous
     )
@@ -659,23 +648,7 @@ def _record_expressions(rules: _Rules, mixed: bool) -> tuple[dict[str, VJP], dic
     return vjps, texts
 
 
-_ANY = """
-def operation(*args):
-    if (found := unpack_traced(args)) is not None:
-        trace, values, traced, parents, plain = found
-        ans, vjp, saved = plan_vjp(values, traced, kernel(*values) if plain else operation(*values))
-        return writable_result(args, ans) if vjp is None else trace.record_result(ans, vjp, parents, saved)
-    for arg in args:
-        if type(arg) not in NUMPY:
-            return bind_checked(primitive, args, {})
-    return kernel(*args)
-"""
-
-
 def _make_any(primitive: Primitive, rules: _Rules, operator: Callable[..., Any] | None) -> Operation:
     """Make the function of three arguments, or of arguments some of which have no partial derivative."""
     kernel = operator or primitive.kernel(np)
-    made: Operation = make_function(
-        primitive.name, _ANY, _SHARED, primitive=primitive, kernel=kernel, plan_vjp=rules.plan_vjp
-    )
-    return made
+    return make_any(primitive, kernel, rules.plan_vjp, has_params=False, foreign="type(arg) not in NUMPY")

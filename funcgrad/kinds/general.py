@@ -12,23 +12,23 @@ from typing import Any
 import numpy as np
 
 from funcgrad import backend
-from funcgrad.core import DOUBLE, Primitive, Tracer, call_operation, tracer_of
+from funcgrad.core import DOUBLE, Primitive, call_operation
 from funcgrad.errors import InputError
-from funcgrad.forward import ForwardTrace
 from funcgrad.generated import make_function
 from funcgrad.kinds.linear import Batching, batch_rule, conform
 from funcgrad.kinds.rules import (
     ARGUMENT_NAMES,
+    SHARED,
     Operation,
     Rule,
-    bind_checked,
     check_names,
     finish_operation,
+    make_any,
     positional_names,
-    unpack_traced,
+    transposed_vjp,
+    without_params,
 )
 from funcgrad.reverse import RECORD, VJP, backward, record_function, vjp_of_each
-from funcgrad.writable import writable_result
 
 ndarray = np.ndarray
 _KNOWN = (*ARGUMENT_NAMES, "ans", "args", "shape")
@@ -199,18 +199,12 @@ class _JVPRule:
         if not self.transposed:
             return self.rule(t, *values, **params)
         outs = _parts(ans)
-        live = [i for i, out in enumerate(outs) if backend.is_inexact(out)]
 
-        def vjp(*cts: Any) -> list[Any]:
-            full = [backend.zeros_like(out) for out in outs]
-            for i, ct in zip(live, cts, strict=True):
-                full[i] = ct
-            ct = self.rule(full if isinstance(ans, tuple) else full[0], *values, **params)
-            return [conform(ct, backend.shape_of(x), backend.dtype_of(x))]
+        def vjp(cts: list[Any]) -> list[Any]:
+            ct = self.rule(cts if isinstance(ans, tuple) else cts[0], *values, **params)
+            return [conform(ct, *backend.shape_and_dtype_of(x))]
 
-        _, (node,) = record_function(vjp, [backend.zeros_like(outs[i]) for i in live])
-        found = dict(zip(live, [] if node is None else backward([(node, t)], len(live)), strict=node is not None))
-        pushed = [backend.zeros_like(out) if found.get(i) is None else found[i] for i, out in enumerate(outs)]
+        pushed = backend.with_zeros(transposed_vjp(vjp, outs, [t]), outs)
         return pushed if isinstance(ans, tuple) else pushed[0]
 
 
@@ -312,30 +306,37 @@ def _make_operation(
     rules = _Rules(name, vjp_rules, multiple and not sparse, meets)
     forward = _forward(rules, jvp_rules, multiple)
 
-    def call_rules(*args: Any, **params: Any) -> Any:
-        return rules.call(*args, **params)
-
-    call_rules.__name__ = name
-    made = Primitive(name, impl, rules.reverse, forward, batch_rule(batch, call_rules), multiple=multiple, loose=loose)
-    kernel = made.kernel(np)
-    values = {"primitive": made, "kernel": kernel}
-    if meets is not None and len(vjp_rules) == 2:
-        values.update(at_once=at_once or _product_if_meets(meets, call_rules))
-        text = _BILINEAR.format(**_record_expressions(rules, values, _TRACED_OF_TWO, impl is None))
-        if impl is None:  # the operation has no parameters
-            text = text.replace(", **params)", ")").replace("(x, y), params)", "(x, y), EMPTY)")
-    else:
-        text = _ANY if multiple else _ONE if len(vjp_rules) == 1 else _SEVERAL
-        if text is not _ANY:
-            values["plan_vjp"] = rules.plan_vjp
-        if text is _SEVERAL:
-            values["arity"] = len(vjp_rules)
-            if meets is not None:
-                values = {"several": make_function(name, text, _SHARED, **values), "kernel": kernel, "meets": meets}
-                text = _TERNARY.format(**_record_expressions(rules, values, _TRACED_OF_THREE, True))
+    made = Primitive(
+        name, impl, rules.reverse, forward, batch_rule(batch, lambda: rules.call), multiple=multiple, loose=loose
+    )
     rules.primitive = made
-    rules.call = make_function(name, text, _SHARED, **values)
-    return finish_operation(rules.call, made)
+    rules.call = _make_function(rules, len(vjp_rules), multiple, at_once)
+    return finish_operation(made, rules.call)
+
+
+def _make_function(rules: _Rules, arity: int, multiple: bool, at_once: Callable[..., Any] | None) -> Operation:
+    """Make the function that programs call."""
+    made, name, meets = rules.primitive, rules.name, rules.meets
+    kernel, plain = made.kernel(np), made.impl is None
+    values: dict[str, Any] = {"kernel": kernel}
+    if multiple:
+        text = _MULTIPLE
+    elif arity == 1:
+        text = _ONE
+        values["plan_vjp"] = rules.plan_vjp
+    elif meets is not None and arity == 2:
+        values["at_once"] = at_once or (lambda x, y, **params: rules.call(x, y, **params) if meets(x, y) else None)
+        text = _BILINEAR.format(**_record_expressions(rules, values, _TRACED_OF_TWO, plain))
+        if plain:  # the operation has no parameters
+            text = without_params(text)
+    else:
+        general = make_any(made, kernel, rules.plan_vjp, arity=arity)
+        if meets is None:
+            return general
+        values.update(meets=meets, general=general)
+        text = _TERNARY.format(**_record_expressions(rules, values, _TRACED_OF_THREE, True))
+    call: Operation = make_function(name, text, _SHARED, primitive=made, **values)
+    return call
 
 
 #: Traced positions in a product of two factors, by the name that templates use.
@@ -361,27 +362,9 @@ def _record_expressions(
     return texts
 
 
-def _product_if_meets(meets: Callable[[Any, Any], bool], call: Operation) -> Callable[..., Any]:
-    """Make the default ``at_once`` of a product from ``meets`` and ``call``."""
-    return lambda x, y, **params: call(x, y, **params) if meets(x, y) else None
-
-
-_ANY = """
+#: Template for several results.
+_MULTIPLE = """
 def operation(*args, **params):
-    for arg in args:
-        if type(arg) is not ndarray:
-            return bind_checked(primitive, args, params)
-    return kernel(*args, **params)
-"""
-
-#: Template for several arguments and one result.
-_SEVERAL = """
-def operation(*args, **params):
-    if len(args) == arity and (found := unpack_traced(args)) is not None:
-        trace, values, traced, parents, plain = found
-        ans = kernel(*values, **params) if plain else operation(*values, **params)
-        ans, vjp, saved = plan_vjp(values, traced, params, ans)
-        return writable_result(args, ans) if vjp is None else trace.record_result(ans, vjp, parents, saved)
     for arg in args:
         if type(arg) is not ndarray:
             return bind_checked(primitive, args, params)
@@ -391,7 +374,7 @@ def operation(*args, **params):
 #: Template for three arguments that need no promotion: a fast path if all, or all but the first, are traced.
 _TERNARY = """
 def operation(x, y, z):
-    if type(y) is type(z) is Tracer and (counter := (trace := y._trace).live_counter) is not None and z._trace is trace:
+    if type(y) is type(z) is Tracer and (counter := (trace := y._trace).fast_counter) is not None and z._trace is trace:
         w, u = y._val, z._val
         if type(x) is Tracer:
             if x._trace is trace and meets(v := x._val, w, u):
@@ -406,7 +389,7 @@ def operation(x, y, z):
             return made
     elif type(x) is type(y) is type(z) is ndarray:
         return kernel(x, y, z)
-    return several(x, y, z)
+    return general(x, y, z)
 """
 
 #: Template for one argument.
@@ -416,7 +399,7 @@ def operation(x, *others, **params):
         return bind_checked(primitive, (x, *others), params)
     if type(x) is ndarray:
         return kernel(x, **params)
-    if type(x) is Tracer and type(x._val) is ndarray and x._trace.live_counter is not None:
+    if type(x) is Tracer and type(x._val) is ndarray and x._trace.fast_counter is not None:
         v, trace, parent = x._val, x._trace, x.node
         ans, vjp, saved = plan_vjp((v,), (0,), params, kernel(v, **params))
         return writable_result((x,), ans) if vjp is None else trace.record_result(ans, vjp, (parent,), saved)
@@ -428,7 +411,7 @@ _BILINEAR = """
 def operation(x, y, **params):
     if type(x) is Tracer:
         v, trace, parent = x._val, x._trace, x.link
-        if (counter := trace.live_counter) is not None:
+        if (counter := trace.fast_counter) is not None:
             if type(y) is Tracer:
                 w, second = y._val, y.node
                 if y._trace is trace and (ans := at_once(v, w, **params)) is not None:
@@ -441,7 +424,7 @@ def operation(x, y, **params):
                 made._val, made._trace, made.aval = ans, trace, {aval}
                 made.node = {record_left}
                 return made
-        elif type(trace) is ForwardTrace and trace.live:
+        elif type(trace) is ForwardTrace and trace.fast:
             if type(y) is ndarray:
                 if (ans := at_once(v, y, **params)) is not None:
                     return tracer_of(ans, trace, operation(parent, y, **params))
@@ -450,33 +433,26 @@ def operation(x, y, **params):
     elif type(x) is ndarray:
         if type(y) is ndarray:
             return kernel(x, y, **params)
-        if type(y) is Tracer and (counter := y._trace.live_counter) is not None:
+        if type(y) is Tracer and (counter := y._trace.fast_counter) is not None:
             v, w, trace, parent = x, y._val, y._trace, y.node
             if (ans := at_once(v, w, **params)) is not None:
                 made = Tracer()
                 made._val, made._trace, made.aval = ans, trace, {aval}
                 made.node = {record_right}
                 return made
-        elif type(y) is Tracer and type(y._trace) is ForwardTrace and y._trace.live:
+        elif type(y) is Tracer and type(y._trace) is ForwardTrace and y._trace.fast:
             if (ans := at_once(x, y._val, **params)) is not None:
                 return tracer_of(ans, y._trace, operation(x, y.tangent, **params))
     return bind_checked(primitive, (x, y), params)
 """
 
 _SHARED = {
+    **SHARED,
     "DOUBLE": DOUBLE,
-    "EMPTY": {},
-    "ForwardTrace": ForwardTrace,
-    "Tracer": Tracer,
-    "tracer_of": tracer_of,
     "__name__": __name__,
-    "writable_result": writable_result,
-    "bind_checked": bind_checked,
     "conform": conform,
     "filled": _filled,
     "like": backend.shape_and_dtype_of,
-    "ndarray": ndarray,
-    "unpack_traced": unpack_traced,
     "transposed": _transposed,
 }
 
@@ -497,9 +473,9 @@ class _FirstRules(_Rules):
         """Return ``expression``, changed to use None for the cotangents of hidden results."""
         return expression.replace("(ct", f"((ct{', None' * self.hidden})", 1)
 
-    def reverse_first(self, args: Any, traced: Any, params: Any) -> Any:
-        """Return the first result, the VJP rule, and the values that are saved for the rule."""
-        ans, vjp, saved = self.reverse(args, traced, params)
+    def plan_vjp(self, args: Any, traced: Any, params: Any, ans: Any) -> Any:
+        """Plan the VJP of the first of the results ``ans``."""
+        ans, vjp, saved = super().plan_vjp(args, traced, params, ans)
         return ans[0], vjp, saved
 
 
@@ -519,23 +495,11 @@ def _first_of(whole: Operation, vjp_rules: Sequence[_VJPRule | None], hidden: in
     def impl(xp: Any, *args: Any, **params: Any) -> Any:
         return multiple.impl(xp, *args, **params)[0]
 
-    made = Primitive(name, impl, rules.reverse_first, forward, batch, loose=multiple.loose)
-    call: Operation = make_function(name, _FIRST, _SHARED, primitive=made, whole=whole, plan_vjp=rules.plan_vjp)
-    return finish_operation(call, made)
-
-
-#: Template for an operation that returns the first of several results; only the rules use the others.
-_FIRST = """
-def operation(*args, **params):
-    if (found := unpack_traced(args)) is not None:
-        trace, values, traced, parents, _ = found
-        ans, vjp, saved = plan_vjp(values, traced, params, whole(*values, **params))
-        return writable_result(args, ans[0]) if vjp is None else trace.record_result(ans[0], vjp, parents, saved)
-    for arg in args:
-        if type(arg) is not ndarray:
-            return bind_checked(primitive, args, params)
-    return whole(*args, **params)[0]
-"""
+    made = Primitive(name, impl, rules.reverse, forward, batch, loose=multiple.loose)
+    call = make_any(
+        made, made.kernel(np), rules.plan_vjp, arity=len(vjp_rules), computed="whole(*values, **params)", whole=whole
+    )
+    return finish_operation(made, call)
 
 
 def _forward(rules: _Rules, jvp_rules: Sequence[Any], multiple: bool) -> Rule:

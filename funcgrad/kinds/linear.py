@@ -16,25 +16,21 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from funcgrad import backend
-from funcgrad.core import Primitive, Tracer, call_operation, tracer_of
+from funcgrad.core import DOUBLE, REAL, SINGLE, Primitive, Tracer, call_operation
 from funcgrad.errors import NotDifferentiableError, ShapeError
-from funcgrad.forward import ForwardTrace
 from funcgrad.generated import make_function
 from funcgrad.graph import stands_for_array
-from funcgrad.kinds.rules import Operation, Rule, bind_checked, check_names, finish_operation, positional_names
+from funcgrad.kinds.rules import SHARED, Operation, Rule, bind_checked, check_names, finish_operation, positional_names
 from funcgrad.ownership import LARGE, is_temporary, is_unshared_argument
 from funcgrad.reverse import RECORD, is_sparse, vjp_of_each
-from funcgrad.running import write_lock
+from funcgrad.shared_state import write_lock
 from funcgrad.typing import Shape
-from funcgrad.views import note_if_view
+from funcgrad.views import inverse_permutation, note_if_view
 
 ndarray = np.ndarray
 float64 = np.float64
 _PLAIN = frozenset((ndarray, np.float64, float, int))  # common types that NumPy takes without further checks
-_SINGLE, _DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
 _ONES = np.ones(64)
-#: Dtypes with fast matrix products, of which NumPy adds up to seven numbers in a row sequentially.
-_REAL = frozenset((_SINGLE, _DOUBLE))
 #: Lengths of rows for sums, lengths of rows for other kernels, and least number of elements, see ``row_sums``.
 _SUMMED, SHORT_ROWS, MANY_ROWS = range(2, 8), range(2, 5), 8_192
 _add_up: Callable[..., Any] = np.add.reduce
@@ -47,13 +43,13 @@ BatchRule: TypeAlias = Callable[[int, tuple[Any, ...], tuple[bool, ...], dict[st
 Batching: TypeAlias = Literal["elementwise", "leading", "axis", "loop"] | BatchRule
 
 
-def batch_rule(batching: Batching, call: Operation) -> BatchRule:
-    """Return the batching rule of the operation ``call`` that ``batching`` names."""
+def batch_rule(batching: Batching, operation: Callable[[], Operation]) -> BatchRule:
+    """Return the batching rule that ``batching`` names, of the operation that ``operation()`` will return."""
     if callable(batching):
         return batching
     rules = {"elementwise": _elementwise, "leading": _leading, "axis": _axis, "loop": _loop}
     rule = rules[batching]
-    return lambda size, args, batched, params: (rule(call, size, args, batched, params), True)
+    return lambda size, args, batched, params: (rule(operation(), size, args, batched, params), True)
 
 
 def operator_primitive(primitive: Primitive, operator: Callable[..., Any]) -> Primitive:
@@ -154,20 +150,16 @@ def linear(
         ans = call_operation(call, args, params)
         return ans, None if tangents[0] is None else call(tangents[0], *args[1:], **params)
 
-    primitive = Primitive(
-        name, impl, reverse, forward, batch_rule(batch, lambda *args, **params: call(*args, **params))
-    )
+    primitive = Primitive(name, impl, reverse, forward, batch_rule(batch, lambda: call))
     primitive.foreign = foreign
     kernel = numpy or primitive.kernel(np)
     if numpy is not None:
         primitive.prefer(numpy, 1)
-    template = _LINEAR_VIEW if view else _LINEAR
     saved = "".join([", " + _SAVED[n] for n in ("params", *names) if n in _SAVED])
     record = RECORD.format(vjp="vjp", parents="parent", saved=saved)
-    call: Operation = make_function(
-        name, template.format(record=record), _SHARED, primitive=primitive, kernel=kernel, vjp=vjp
-    )
-    return finish_operation(call, primitive)
+    text = _LINEAR.format(record=record, **(_VIEW if view else _NEW))
+    call: Operation = make_function(name, text, _SHARED, primitive=primitive, kernel=kernel, vjp=vjp)
+    return finish_operation(primitive, call)
 
 
 #: Expressions for saved values in the templates.
@@ -177,54 +169,41 @@ _SAVED = {
     "dtype": "dtype_of(v)",
 }
 
+#: Template of linear operations: ``{result}`` is the expression for the result, ``{bind}`` the general path.
 _LINEAR = """
 def operation(x, *rest, **params):
     if type(x) is ndarray and not rest:
         return kernel(x, **params)
-    if type(x) is Tracer and not rest and (counter := x._trace.live_counter) is not None:
+    if type(x) is Tracer and not rest and (counter := x._trace.fast_counter) is not None:
         v, trace, parent = x._val, x._trace, x.node
         made = Tracer()
         made._val = kernel(v, **params) if type(v) is ndarray else operation(v, **params)
         made._trace, made.aval = trace, None
         made.node = {record}
-        return made
-    if type(x) is Tracer and not rest and type(x._trace) is ForwardTrace and x._trace.live:
+        return {result}
+    if type(x) is Tracer and not rest and type(x._trace) is ForwardTrace and x._trace.fast:
         v, t, trace = x._val, x.tangent, x._trace
-        return tracer_of(operation(v, **params), trace, operation(t, **params))
-    return bind_checked(primitive, (x, *rest), params)
+        made = tracer_of(operation(v, **params), trace, operation(t, **params))
+        return {result}
+    {bind}
 """
-
-#: Template like ``_LINEAR`` for a result that may share the memory of ``x``.
-_LINEAR_VIEW = """
-def operation(x, *rest, **params):
-    if type(x) is ndarray and not rest:
-        return kernel(x, **params)
-    if type(x) is Tracer and not rest and (counter := x._trace.live_counter) is not None:
-        v, trace, parent = x._val, x._trace, x.node
-        made = Tracer()
-        made._val = kernel(v, **params) if type(v) is ndarray else operation(v, **params)
-        made._trace, made.aval = trace, None
-        made.node = {record}
-        return note_if_view(x, made, operation, params, v)
-    if type(x) is Tracer and not rest and type(x._trace) is ForwardTrace and x._trace.live:
-        v, t, trace = x._val, x.tangent, x._trace
-        return note_if_view(x, tracer_of(operation(v, **params), trace, operation(t, **params)), operation, params, v)
-    with write_lock:  # no other thread may write to ``x`` before the result is noted as its view
+#: The texts for results that share no memory with ``x``.
+_NEW = {"result": "made", "bind": "return bind_checked(primitive, (x, *rest), params)"}
+#: The texts for results that may share the memory of ``x``.
+_VIEW = {
+    "result": "note_if_view(x, made, operation, params, v)",
+    "bind": """with write_lock:  # no other thread may write to ``x`` before the result is noted as its view
         made = note_if_view(x, bind_checked(primitive, (x, *rest), params), operation, params)
-    return made
-"""
+    return made""",
+}
 
 _SHARED = {
-    "ForwardTrace": ForwardTrace,
-    "Tracer": Tracer,
-    "tracer_of": tracer_of,
+    **SHARED,
     "__name__": __name__,
-    "bind_checked": bind_checked,
-    "write_lock": write_lock,
     "dtype_of": backend.dtype_of,
-    "ndarray": ndarray,
-    "shape_of": backend.shape_of,
     "note_if_view": note_if_view,
+    "shape_of": backend.shape_of,
+    "write_lock": write_lock,
 }
 
 
@@ -266,13 +245,13 @@ def nondifferentiable(
                 return bind_checked(primitive, args, params)
         return kernel(*args, **params)
 
-    primitive = Primitive(name, impl, None, None, batch_rule(batch, call), multiple=multiple, loose=loose)
+    primitive = Primitive(name, impl, None, None, batch_rule(batch, lambda: call), multiple=multiple, loose=loose)
     primitive.operator = None if operator is None else operator.__name__
     primitive.arithmetic = arithmetic
     if arithmetic and operator is not None:
         primitive.number_primitive = operator_primitive(primitive, operator)
     kernel = primitive.kernel(np)
-    return finish_operation(call, primitive)
+    return finish_operation(primitive, call)
 
 
 def row_sums(x: ndarray, *, axis: tuple[int, ...], keepdims: bool = False) -> Any:
@@ -285,7 +264,7 @@ def row_sums(x: ndarray, *, axis: tuple[int, ...], keepdims: bool = False) -> An
         >>> row_sums(np.ones((300, 3)), axis=(1,)).shape
         (300,)
     """
-    if x.size < 512 or x.shape[-1] not in _SUMMED or axis != (x.ndim - 1,) or x.ndim < 2 or x.dtype not in _REAL:
+    if x.size < 512 or x.shape[-1] not in _SUMMED or axis != (x.ndim - 1,) or x.ndim < 2 or x.dtype not in REAL:
         return _add_up(x, axis, keepdims=True) if keepdims else _add_up(x, axis)  # a keyword costs 50 % more time
     total = x[..., 0] + x[..., 1]
     for i in range(2, x.shape[-1]):
@@ -333,7 +312,7 @@ permute: Operation = linear(
     "permute",
     lambda xp, x, *, axes: xp.transpose(x, axes),
     numpy=lambda x, *, axes: x.transpose(axes),
-    transpose=lambda ct, *, axes: permute(ct, axes=tuple(sorted(range(len(axes)), key=axes.__getitem__))),
+    transpose=lambda ct, *, axes: permute(ct, axes=inverse_permutation(axes)),
     batch=lambda size, args, batched, params: (permute(args[0], axes=(0, *_shifted(params["axes"]))), True),
     view=True,
 )
@@ -438,7 +417,7 @@ def unbroadcast(ct: Any, shape: Shape) -> Any:
     if have == shape:
         return ct
     if type(ct) is ndarray:
-        if have[1:] == shape and 1 < have[0] <= 64 and len(have) <= 2 and ct.dtype is _DOUBLE and ct.size < 1024:
+        if have[1:] == shape and 1 < have[0] <= 64 and len(have) <= 2 and ct.dtype is DOUBLE and ct.size < 1024:
             return _ONES[: have[0]].dot(ct)  # the most frequent case, computed as in ``fast_sum``
         if not shape and 1 < ct.size < 1024 and ct.itemsize > 2:
             return np.add.reduce(ct, None)
@@ -452,7 +431,7 @@ def unbroadcast(ct: Any, shape: Shape) -> Any:
     dtype = backend.dtype_of(ct)
     if dtype.itemsize > 2:
         return reshape(sum_over(ct, axis=axis), to=shape)
-    return astype(reshape(sum_over(astype(ct, to=_SINGLE), axis=axis), to=shape), to=dtype)
+    return astype(reshape(sum_over(astype(ct, to=SINGLE), axis=axis), to=shape), to=dtype)
 
 
 @lru_cache(maxsize=1024)
@@ -465,13 +444,13 @@ def _broadcast_axes(have: Shape, shape: Shape) -> tuple[int, ...]:
 def fast_sum(x: np.ndarray, axis: tuple[int, ...]) -> Any:
     """Sum ``x`` over ``axis``, by a product with ones where NumPy's sum would work on many short rows."""
     if x.dtype.itemsize == 2:  # float16 rounds 2048 + 1 to 2048, bfloat16 rounds 256 + 1 to 256
-        return np.add.reduce(x, axis, _SINGLE).astype(x.dtype)
+        return np.add.reduce(x, axis, SINGLE).astype(x.dtype)
     if x.size < 1024:
-        if x.dtype is _DOUBLE and x.ndim <= 2 and axis == (0,) and len(x) <= 64:
+        if x.dtype is DOUBLE and x.ndim <= 2 and axis == (0,) and len(x) <= 64:
             return _ONES[: len(x)].dot(x)  # takes half the time
         return np.add.reduce(x, axis)
     joined = axis[-1] - axis[0] == len(axis) - 1
-    if not joined or x.dtype not in _REAL or not x.flags.c_contiguous:
+    if not joined or x.dtype not in REAL or not x.flags.c_contiguous:
         return np.add.reduce(x, axis)
     before, along, after = x.shape[: axis[0]], prod(x.shape[axis[0] : axis[-1] + 1]), x.shape[axis[-1] + 1 :]
     if not after:
@@ -507,7 +486,7 @@ def conform(ct: Any, shape: Shape | None, dtype: Any) -> Any:
     if (type(ct) is ndarray or type(ct) is float64) and ct.dtype is dtype:
         return ct if shape is None or ct.shape == shape else unbroadcast(ct, shape)
     if is_sparse(ct):  # always has the right shape
-        if dtype is _DOUBLE:
+        if dtype is DOUBLE:
             return ct
         ct = ct.materialize()
     have = backend.dtype_of(ct)
@@ -527,7 +506,7 @@ def promote(v: Any, dtype: np.dtype[Any]) -> Any:
     """
     kind = type(v)
     if kind is float or kind is int or kind is bool:
-        return v if dtype is _DOUBLE and kind is not bool else _real(dtype).type(v)
+        return v if dtype is DOUBLE and kind is not bool else _real(dtype).type(v)
     have: np.dtype[Any] = backend.dtype_of(v)
     if have is dtype or have.kind in "cV":
         return v
@@ -592,7 +571,7 @@ def broadcast_tangent(tangent: Any, ans: Any) -> Any:
     """Convert ``tangent`` to the shape and dtype of ``ans``, the result to which it belongs."""
     if type(tangent) is type(ans) is ndarray and tangent.dtype is ans.dtype and tangent.shape == ans.shape:
         return tangent
-    shape, dtype = backend.shape_of(ans), backend.dtype_of(ans)
+    shape, dtype = backend.shape_and_dtype_of(ans)
     if type(tangent) is complex and type(ans) is not complex:
         tangent = np.complex128(tangent)  # a Python complex number times a float64 stays Python's
     if backend.dtype_of(tangent) != dtype:

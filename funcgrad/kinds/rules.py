@@ -18,8 +18,11 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from funcgrad import backend, core
-from funcgrad.core import Primitive, Tracer
+from funcgrad.core import Primitive, Tracer, replace_at, tracer_of
 from funcgrad.errors import InputError
+from funcgrad.forward import ForwardTrace
+from funcgrad.generated import make_function
+from funcgrad.reverse import backward, record_function
 from funcgrad.writable import CONSTANTS, COPY_ON_WRITE, Proxy, as_buffer, is_buffer, shared_array, writable_result
 
 ARGUMENT_NAMES = ("x", "y", "z")
@@ -59,7 +62,7 @@ def bind_checked(primitive: Primitive, args: tuple[Any, ...], params: dict[str, 
                 break
             trace = arg._trace
     else:
-        if trace is not None and trace.live:
+        if trace is not None and trace.fast:
             ans = trace.process(primitive, args, params)
             return ans if isinstance(ans, Tracer) else writable_result(args, ans)
     return _bind_any(primitive, args, params)
@@ -67,11 +70,11 @@ def bind_checked(primitive: Primitive, args: tuple[Any, ...], params: dict[str, 
 
 def _bind_any(primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
     """Apply ``primitive`` to arguments of any type, see ``bind_checked``."""
-    traced = several = False
+    traced = shared = False
     proxy: Proxy | None = None
     for position, arg in enumerate(args):
         if isinstance(arg, Tracer):
-            traced, several = True, several or arg.link is COPY_ON_WRITE
+            traced, shared = True, shared or arg.link is COPY_ON_WRITE
             continue
         if type(arg) in _NUMBERS:
             continue
@@ -95,7 +98,7 @@ def _bind_any(primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any
                 args = (*args[:position], arg, *args[position + 1 :])
                 continue
             return _bind_foreign(primitive, args, position, params)
-    if several and (others := _with_shared_arrays(args)) is not None:
+    if shared and (others := _with_shared_arrays(args)) is not None:
         return primitive.call(*others, **params)
     ans = core.bind(primitive, args, params)
     ans = ans if not traced or isinstance(ans, Tracer) else writable_result(args, ans)
@@ -174,10 +177,10 @@ def _is_comparable(x: Any) -> bool:
     return is_array_of_objects or x is None or isinstance(x, str) or backend.is_date_or_text(x)
 
 
-def unpack_traced(
-    args: tuple[Any, ...], numbers: frozenset[type] = frozenset((float, int))
+def _unpack_traced(
+    args: tuple[Any, ...], numbers: frozenset[type]
 ) -> tuple[Any, tuple[Any, ...], tuple[int, ...], list[Any], bool] | None:
-    """Take apart arguments that are tracers of one live run of reverse mode, ndarrays and numbers.
+    """Take apart arguments that are tracers of one run of reverse mode on the fast path, ndarrays and numbers.
 
     Returns:
         None for other arguments; else the trace, the values of the arguments, the traced positions, their records, and
@@ -189,7 +192,7 @@ def unpack_traced(
     for position, arg in enumerate(args):
         if type(arg) is Tracer:
             if arg._trace is not trace:
-                if trace is not None or arg._trace.live_counter is None:
+                if trace is not None or arg._trace.fast_counter is None:
                     return None
                 trace = arg._trace
             value = arg._val
@@ -203,6 +206,75 @@ def unpack_traced(
         else:
             return None
     return None if trace is None else (trace, tuple(values), tuple(traced), parents, plain)
+
+
+#: Global names of the templates of several kinds.
+SHARED = {
+    "EMPTY": {},
+    "ForwardTrace": ForwardTrace,
+    "NUMPY": frozenset((np.ndarray, float, int, np.float64, np.float32)),
+    "Tracer": Tracer,
+    "WEAK": frozenset((float, int)),
+    "__name__": __name__,
+    "bind_checked": bind_checked,
+    "ndarray": np.ndarray,
+    "tracer_of": tracer_of,
+    "unpack_traced": _unpack_traced,
+    "writable_result": writable_result,
+}
+
+#: Template for any number of arguments, see ``make_any``.
+_ANY = """
+def operation(*args, **params):
+    if {arity}(found := unpack_traced(args, {numbers})) is not None:
+        trace, values, traced, parents, plain = found
+        ans = {computed}
+        ans, vjp, saved = plan_vjp(values, traced, params, ans)
+        return writable_result(args, ans) if vjp is None else trace.record_result(ans, vjp, parents, saved)
+    for arg in args:
+        if {foreign}:
+            return bind_checked(primitive, args, params)
+    return kernel(*args, **params)
+"""
+
+
+def without_params(text: str) -> str:
+    """Return a template for an operation without parameters: passing on an empty dictionary takes time."""
+    return text.replace(", **params", "").replace("params", "EMPTY")
+
+
+def make_any(
+    primitive: Primitive,
+    kernel: Callable[..., Any],
+    plan_vjp: Callable[..., Any],
+    *,
+    arity: int | None = None,
+    has_params: bool = True,
+    computed: str = "kernel(*values, **params) if plain else operation(*values, **params)",
+    foreign: str = "type(arg) is not ndarray",
+    numbers: str = "WEAK",
+    **values: Any,
+) -> Operation:
+    """Make the function of any number of arguments that programs call.
+
+    Args:
+        primitive: the operation.
+        kernel: computes the operation on ndarrays.
+        plan_vjp: ``plan_vjp(values, traced, params, ans) -> (ans, vjp, saved)``, see ``Primitive``.
+        arity: the number of arguments that have rules; None for any number.
+        has_params: whether the operation has parameters.
+        computed: the expression for ``ans``, from the values of the arguments.
+        foreign: the condition that an argument ``arg`` needs ``bind_checked`` in a call without tracers.
+        numbers: the expression for the types of numbers that may stand beside traced arguments.
+        values: the values of further names in these expressions.
+    """
+    known = "" if arity is None else f"len(args) == {arity} and "
+    text = _ANY.format(arity=known, computed=computed, foreign=foreign, numbers=numbers)
+    if not has_params:
+        text = without_params(text)
+    values |= {"primitive": primitive, "kernel": kernel, "plan_vjp": plan_vjp}
+    made: Operation = make_function(primitive.name, text, SHARED, **values)
+    return made
 
 
 def positional_names(rule: Rule) -> tuple[str, ...]:
@@ -228,8 +300,28 @@ def check_names(operation: str, names: Sequence[str], known: Iterable[str]) -> S
     return names
 
 
-def finish_operation(call: Operation, primitive: Primitive) -> Operation:
-    """Link a function and its primitive, and set the function's name and module so that it pickles."""
+def transposed_vjp(vjp: Callable[[list[Any]], list[Any]], results: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
+    """Return the tangents of ``results``, None for zero, by the transpose of a VJP rule, which is linear.
+
+    Args:
+        vjp: a function from cotangents of all results to cotangents of some arguments. It is recorded on a tape.
+        results: the results of an operation.
+        tangents: the tangents of these arguments.
+    """
+    live = [i for i, result in enumerate(results) if backend.is_inexact(result)]
+
+    def of_live(*cts: Any) -> list[Any]:
+        return vjp(replace_at(list(map(backend.zeros_like, results)), live, cts))
+
+    _, nodes = record_function(of_live, [backend.zeros_like(results[i]) for i in live])
+    seeds = [(node, t) for node, t in zip(nodes, tangents, strict=True) if node is not None]
+    found = dict(zip(live, backward(seeds, len(live)), strict=True))
+    return [found.get(i) for i in range(len(results))]
+
+
+def finish_operation(primitive: Primitive, call: Operation | None = None) -> Operation:
+    """Link a primitive and its function, by default ``bind``; set the function's name and module so that it pickles."""
+    call = call or primitive.call
     call.primitive = primitive  # type: ignore[attr-defined]
     call.__name__ = call.__qualname__ = primitive.name
     frame: Any = sys._getframe(1)

@@ -15,11 +15,11 @@ import numpy as np
 from funcgrad import backend
 from funcgrad.core import Primitive, call_operation
 from funcgrad.kinds.linear import Batching, batch_rule, conform
-from funcgrad.kinds.rules import Operation, Rule, bind_checked, finish_operation, unpack_traced
+from funcgrad.kinds.rules import Operation, Rule, finish_operation, make_any
 from funcgrad.reverse import vjp_for_all
 
-ndarray = np.ndarray
-_NO_NUMBERS: frozenset[type] = frozenset()
+_ARRAYS = frozenset((np.ndarray,))
+_NO_NUMBERS = "type(arg) is not ndarray or arg.dtype.kind not in 'fciub'"
 _SHAPE, _DTYPE = attrgetter("shape"), attrgetter("dtype")
 
 
@@ -64,10 +64,10 @@ def jointly_linear(
         return [conform(c, shapes[i], likes[i]) for i, c in zip(traced, cts, strict=True)]
 
     def reverse(args: Any, traced: Any, params: Any) -> Any:
-        return recorded(args, traced, params, call_operation(call, args, params))
+        return plan_vjp(args, traced, params, call_operation(call, args, params))
 
-    def recorded(args: Any, traced: Any, params: Any, ans: Any, plain: bool = False) -> Any:
-        if plain:
+    def plan_vjp(args: Any, traced: Any, params: Any, ans: Any) -> Any:
+        if _ARRAYS.issuperset(map(type, args)):
             shapes, dtypes = list(map(_SHAPE, args)), list(map(_DTYPE, args))
         else:
             shapes, dtypes = list(map(backend.shape_of, args)), list(map(backend.dtype_of, args))
@@ -79,22 +79,12 @@ def jointly_linear(
         whole = [_zeros(a) if t is None else t for a, t in zip(args, tangents, strict=True)]
         return ans, conform(call(*whole, **params), None, backend.dtype_of(ans))
 
-    def call(*args: Any, **params: Any) -> Any:
-        if (found := unpack_traced(args, _NO_NUMBERS)) is not None:
-            trace, values, traced, parents, plain = found
-            ans = kernel(*values, **params) if plain else call(*values, **params)
-            ans, vjp, saved = recorded(values, traced, params, ans, plain)
-            return trace.record_result(ans, vjp, parents, saved)
-        for arg in args:
-            if type(arg) is not ndarray or arg.dtype.kind not in "fciub":
-                return bind_checked(primitive, args, params)
-        return kernel(*args, **params)
-
-    primitive = Primitive(name, impl, reverse, forward, batch_rule(batch, call))
+    primitive = Primitive(name, impl, reverse, forward, batch_rule(batch, lambda: call))
     kernel = numpy or primitive.kernel(np)
-    return finish_operation(call, primitive)
+    call = make_any(primitive, kernel, plan_vjp, foreign=_NO_NUMBERS, numbers="()")
+    return finish_operation(primitive, call)
 
 
 def _zeros(like: Any) -> Any:
     """Make the tangent of a constant argument in the argument's dtype, also of integers, to keep the result's dtype."""
-    return np.zeros(backend.shape_of(like), backend.dtype_of(like))
+    return np.zeros(*backend.shape_and_dtype_of(like))

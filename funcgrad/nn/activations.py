@@ -213,7 +213,7 @@ def glu(x: ArrayLike, axis: int = -1) -> Array:
         array([2.])
     """
     x = floating(x)
-    shape, dtype = backend.shape_of(x), backend.dtype_of(x)
+    shape, dtype = backend.shape_and_dtype_of(x)
     axis = normalize_axis(axis, len(shape))
     if shape[axis] % 2:
         raise ShapeError(f"glu: the axis must have an even length, got shape {shape}, axis {axis}. Give the gates too.")

@@ -17,6 +17,7 @@ from funcgrad.numpy.elementwise import add
 from funcgrad.numpy.products import matmul
 from funcgrad.primitives.shaping import flip
 from funcgrad.typing import Array, ArrayLike
+from funcgrad.views import inverse_permutation
 
 __all__ = ["conv", "conv_transpose", "linear"]
 
@@ -176,7 +177,7 @@ def conv(
     groups, a, b = backend.shape_of(ans)[:3]
     ans = permute(ans, axes=(1, 0, 2, *range(3, rank + 1))) if groups > 1 else ans
     ans = reshape(ans, to=(a, groups * b, *out))
-    return arranged(ans, tuple(sorted(range(rank), key=layout.out.__getitem__)))
+    return arranged(ans, inverse_permutation(layout.out))
 
 
 def _grouped(lhs: Array, rhs: Array, features: int, batches: int) -> tuple[Array, Array]:

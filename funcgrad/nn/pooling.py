@@ -18,6 +18,7 @@ from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.faces import with_signature_of
 from funcgrad.primitives.arithmetic import negative
 from funcgrad.typing import Array, ArrayLike
+from funcgrad.views import inverse_permutation
 
 __all__ = ["avg_pool", "max_pool", "min_pool"]
 
@@ -51,7 +52,7 @@ def _pooled(
     steps = per_axis(call, "strides", strides, count)
     pads = borders(call, padding, tuple([shape[i] for i in chosen]), window, steps)
     ans = operation(arranged(inputs, order), window=window, strides=steps, pads=pads)
-    return arranged(ans, tuple(sorted(range(rank), key=order.__getitem__)))
+    return arranged(ans, inverse_permutation(order))
 
 
 def max_pool(

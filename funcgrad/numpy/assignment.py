@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from funcgrad import backend, blocks
-from funcgrad.core import READ_ONLY, Tracer, aval_of, describe, shallow_copy
+from funcgrad.core import READ_ONLY, Tracer, aval_of, describe, is_array, shallow_copy
 from funcgrad.errors import InputError, ReadOnlyError
 from funcgrad.kinds.linear import astype, broadcast_to, imag, permute, real, reshape
 from funcgrad.numpy.concretization import check_text, note_constant, strip_constant_tracers, user_line
@@ -26,7 +26,7 @@ from funcgrad.primitives.index_spec import Spec, copied_index, is_concrete, is_s
 from funcgrad.primitives.indexing import getitem, scatter_sum
 from funcgrad.primitives.reductions import reduce_all
 from funcgrad.primitives.writing import shape_of_region, winners, write
-from funcgrad.running import write_lock
+from funcgrad.shared_state import write_lock
 from funcgrad.typing import Array, Shape
 from funcgrad.writable import (
     CONSTANTS,
@@ -226,7 +226,7 @@ def _watch_exchange(x: Tracer, index: Any, y: Any, views: Views) -> None:
 
 def _check_dtype(x: Tracer, y: Any) -> None:
     """Refuse a write that would lose a derivative or an imaginary part."""
-    if isinstance(y, str) or (not isinstance(y, Tracer) and not backend.is_value(y)):
+    if isinstance(y, str) or not is_array(y):
         raise InputError(f"x[i] = y: only numbers can be written, got {describe(y)}{user_line()}. Convert it first.")
     kind, new = x.dtype.kind, backend.dtype_of(y).kind
     if new == "c" and kind != "c":
@@ -312,7 +312,7 @@ def with_items_set(x: Array, index: Any, y: Any, unique: bool = False) -> Array:
 
     ``unique=True`` promises that ``index`` names no element twice.
     """
-    shape, dtype = backend.shape_of(x), backend.dtype_of(x)
+    shape, dtype = backend.shape_and_dtype_of(x)
     other = type(y) not in _NUMBERS and backend.dtype_of(y) != dtype
     rounds = other and backend.is_inexact(y) and backend.is_inexact(x)
     y = _cast(y, dtype) if other and not rounds else y
@@ -422,7 +422,7 @@ def _never_repeats(index: Any, shape: Shape) -> bool:
 
 def _write_last_values(x: Array, y: Array, spec: Spec, arrays: tuple[Any, ...], region_shape: Shape) -> Array:
     """Do ``write`` with an index that may name elements more than once."""
-    shape, dtype = backend.shape_of(x), backend.dtype_of(x)
+    shape, dtype = backend.shape_and_dtype_of(x)
     last = winners(_flat_positions(spec, arrays, shape), size=prod(shape))
     zero = dtype.type(0)
     y = astype(y, to=dtype) if backend.dtype_of(y) != dtype else y
@@ -475,9 +475,9 @@ def in_place_operator(operation: Callable[[Any, Any], Any], symbol: str) -> Call
                 return operation(x, y)
             raise_read_only(x)
         result = operation(x, y)
-        if type(result) is not Tracer and not backend.is_value(result):
+        if not is_array(result):
             return result  # an object of the library of ``y``, whose operator took the array
-        shape, dtype = backend.shape_of(result), backend.dtype_of(result)
+        shape, dtype = backend.shape_and_dtype_of(result)
         if shape != x.shape:
             raise ValueError(
                 f"non-broadcastable output operand with shape {x.shape} doesn't match the broadcast shape {shape}"

@@ -17,7 +17,7 @@ from funcgrad.errors import ConversionError
 from funcgrad.numpy.concretization import concrete
 from funcgrad.numpy.peeking import concrete_or_none
 from funcgrad.numpy.tables import BINARY, UNARY, TableArray, unwrap_from_table
-from funcgrad.running import pending_refusals
+from funcgrad.shared_state import pending_refusals
 
 pd: Any = import_module("pandas")
 

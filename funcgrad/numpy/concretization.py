@@ -22,8 +22,8 @@ from funcgrad.batching import BatchTrace, unbatched_if_equal
 from funcgrad.core import (
     Tracer,
     describe,
-    is_being_repeated,
     is_in_transform,
+    join_repetition,
     plain_value,
     raise_escaped,
     shallow_copy,
@@ -33,7 +33,7 @@ from funcgrad.errors import ConcretizationError, ConversionError, ReadOnlyError
 from funcgrad.graph import report_answer
 from funcgrad.numpy.hints import hints_for_request, user_frame, user_line
 from funcgrad.numpy.texts import TracedText, has_all_digits, refuse_text
-from funcgrad.running import note_refusal, pending_refusals
+from funcgrad.shared_state import note_refusal, pending_refusals
 from funcgrad.writable import is_buffer, make_buffer
 
 __all__ = [
@@ -164,7 +164,7 @@ def strip_constant_tracers(x: Any) -> Any:
 
 
 def _check_open(x: Tracer) -> None:
-    if not x._trace.open and not is_being_repeated(x._trace.level):
+    if not x._trace.open and not join_repetition(x._trace.level):
         raise_escaped(type(x._trace))
 
 

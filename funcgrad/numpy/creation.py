@@ -17,7 +17,7 @@ from funcgrad.numpy.concretization import check_text, user_line
 from funcgrad.numpy.layout import in_memory_order, with_layout_of
 from funcgrad.primitives import shaping as prim
 from funcgrad.primitives.arithmetic import as_numpy_number
-from funcgrad.running import write_lock
+from funcgrad.shared_state import write_lock
 from funcgrad.typing import Array, ArrayLike, Scalar, Shape
 from funcgrad.views import array_with_layout_of
 from funcgrad.writable import Proxy, as_array, is_buffer, is_number, make_buffer

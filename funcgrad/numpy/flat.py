@@ -18,7 +18,7 @@ from funcgrad.numpy.shaping import ravel
 from funcgrad.numpy.writing import place, positions, write_positions
 from funcgrad.primitives import comparison
 from funcgrad.primitives.indexing import getitem
-from funcgrad.running import write_lock
+from funcgrad.shared_state import write_lock
 from funcgrad.typing import Array
 from funcgrad.writable import Proxy
 

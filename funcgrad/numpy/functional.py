@@ -154,7 +154,7 @@ def piecewise(x: ArrayLike, condlist: Any, funclist: Sequence[Any], *args: Any, 
         array([0.  , 0.25])
     """
     x = as_value(x)
-    shape, dtype = backend.shape_of(x), backend.dtype_of(x)
+    shape, dtype = backend.shape_and_dtype_of(x)
     y = backend.library_of(x).zeros(shape, dtype)
     for condition, piece in zip(_conditions(condlist, len(shape), len(funclist)), funclist, strict=True):
         known = _concrete_condition(condition)

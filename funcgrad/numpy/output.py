@@ -18,7 +18,7 @@ from funcgrad.numpy.assignment import raise_read_only, set_all_items
 from funcgrad.numpy.concretization import other_thread_remark, user_line
 from funcgrad.numpy.creation import astype
 from funcgrad.numpy.peeking import is_plain
-from funcgrad.running import write_lock
+from funcgrad.shared_state import write_lock
 from funcgrad.typing import Array, Shape
 from funcgrad.writable import Views, is_buffer, make_buffer, root_of, unshare
 

@@ -68,7 +68,7 @@ def _fast_path_flags(x: Any, kinds: frozenset[type], ignore_observers: bool) -> 
     found = 0
     while type(x) is Tracer:
         trace = x._trace
-        if type(trace) not in _OVERWRITERS or not (trace.live or ignore_observers or trace.may_use_fast_path()):
+        if type(trace) not in _OVERWRITERS or not (trace.fast or ignore_observers or trace.may_use_fast_path()):
             return _UNKNOWN
         if trace.hidden_axes:
             found |= _BATCH
@@ -118,7 +118,7 @@ def _overwrite_forward(x: Any, index: Any, y: Any, x_is_here: bool, y_is_here: b
         tangent = overwrite(x.link, index, y.link if y_is_here else 0.0, own_tangent)
         value = overwrite(x._val, index, y._val if y_is_here else y, own_value)
     else:
-        zeros = np.zeros(backend.shape_of(x), backend.dtype_of(x))
+        zeros = np.zeros(*backend.shape_and_dtype_of(x))
         tangent, value = overwrite(zeros, index, y.link, True), overwrite(x, index, y._val, alone)
     return tracer_of(value, (x if x_is_here else y)._trace, tangent)
 

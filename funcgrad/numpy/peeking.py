@@ -11,7 +11,7 @@ import numpy as np
 from funcgrad.backend import is_sequence, is_table_class, namespace_of, values_of
 from funcgrad.core import Tracer
 from funcgrad.graph import report_answer
-from funcgrad.running import unfinished_traces
+from funcgrad.shared_state import unfinished_traces
 from funcgrad.writable import Proxy, is_buffer
 
 _NUMBERS = frozenset((bool, int, float, complex))

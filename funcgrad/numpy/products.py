@@ -18,7 +18,7 @@ import numpy as np
 
 from funcgrad import backend
 from funcgrad.backend import shape_of
-from funcgrad.core import Tracer, describe
+from funcgrad.core import Tracer, describe, is_array
 from funcgrad.errors import InputError, ShapeError
 from funcgrad.kinds.linear import conj, permute, reduce_sum, reshape
 from funcgrad.kinds.rules import Operation
@@ -86,7 +86,7 @@ def dot(a: ArrayLike, b: ArrayLike, out: Any = None) -> Array:
 
 def _times_number(a: Array, b: Array) -> Array:
     """Return the product with a number; a Python number keeps its full precision here, unlike in arithmetic."""
-    numbers = all(isinstance(x, Tracer) or backend.is_value(x) for x in (a, b))  # multiply refuses the rest
+    numbers = is_array(a) and is_array(b)  # multiply refuses the rest
     if numbers and backend.library_of(a) is np and backend.library_of(b) is np:
         try:
             to = np.result_type(backend.dtype_of(a), backend.dtype_of(b))

@@ -19,6 +19,7 @@ from funcgrad.primitives.comparison import where as choose
 from funcgrad.primitives.indexing import getitem
 from funcgrad.primitives.reductions import count_nonzero, reduce_max, reduce_min
 from funcgrad.typing import Array, ArrayLike, Axes, Shape
+from funcgrad.views import inverse_permutation
 from funcgrad.writable import as_number, is_buffer, make_buffer
 
 
@@ -102,12 +103,13 @@ def count_of_elements(a: Array, axis: Axes, where: ArrayLike | bool, keepdims: b
 
 
 def identity_of_extremum(name: str, dtype: Any) -> Any:
-    """Return the value of ``dtype`` that is never chosen over another element."""
+    """Return the value of ``dtype`` that the extremum ``name``, "max" or "minimum" say, never chooses over another."""
+    largest = name in ("max", "maximum")
     if dtype.kind in "iu":
-        return np.iinfo(dtype).min if name == "max" else np.iinfo(dtype).max
+        return np.iinfo(dtype).min if largest else np.iinfo(dtype).max
     if dtype.kind == "b":
-        return name == "min"
-    return -math.inf if name == "max" else math.inf
+        return not largest
+    return -math.inf if largest else math.inf
 
 
 def split_axes(shape: Shape, axis: Axes) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -143,6 +145,6 @@ def aligned_weights(weights: Array, a: Array, axis: Axes) -> Array:
     axes = normalize_axes(axis, len(shape))
     if have != tuple([shape[i] for i in axes]):
         raise ValueError("Shape of weights must be consistent with shape of a along specified axis.")
-    order = tuple(sorted(range(len(axes)), key=axes.__getitem__))
+    order = inverse_permutation(axes)
     lengths = tuple([n if i in axes else 1 for i, n in enumerate(shape)])
     return reshape(permute(weights, axes=order), to=lengths)

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 from weakref import ref
 
-from funcgrad.core import Tracer, is_being_repeated, traces_of
+from funcgrad.core import Tracer, join_repetition, traces_of
 from funcgrad.errors import ConcretizationError, ConversionError
 from funcgrad.numpy.hints import user_line
-from funcgrad.running import note_refusal
+from funcgrad.shared_state import note_refusal
 
 
 class TracedText(str):
@@ -49,7 +49,7 @@ class TracedText(str):
             ConversionError: the number no longer exists, or the string does not have all of its digits.
         """
         trace, x = self.trace(), self.source()
-        if trace is None or not (trace.open or is_being_repeated(trace.level)):
+        if trace is None or not (trace.open or join_repetition(trace.level)):
             return float(str.__str__(self))
         if x is None or not self.is_complete or not _is_same(self, self.first):
             refuse_text(self)
@@ -82,7 +82,7 @@ class TracedText(str):
     def _check_alone(self, call: str) -> None:
         """Check that the string shows one number only."""
         trace = self.trace() if self.shows else None
-        if trace is not None and (trace.open or is_being_repeated(trace.level)):
+        if trace is not None and (trace.open or join_repetition(trace.level)):
             raise note_refusal(
                 ConcretizationError(
                     f"{call}: one text was asked for, got {str.__repr__(self)}, which shows {self.shows}{user_line()}. "

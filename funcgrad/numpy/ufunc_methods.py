@@ -40,7 +40,7 @@ from funcgrad.primitives.comparison import where as choose
 from funcgrad.primitives.index_spec import ARRAY
 from funcgrad.primitives.indexing import getitem, scatter_sum
 from funcgrad.primitives.shaping import stack
-from funcgrad.running import write_lock
+from funcgrad.shared_state import write_lock
 from funcgrad.typing import Array, ArrayLike
 
 
@@ -309,7 +309,7 @@ def _fold(self: Ufunc, a: Array, axis: Any, like: Any, start: Any, where: Any) -
 
 
 def _updated_at(self: Ufunc, name: str, a: Array, indices: Any, *others: Array) -> Array:
-    shape, dtype = backend.shape_of(a), backend.dtype_of(a)
+    shape, dtype = backend.shape_and_dtype_of(a)
     size = product(shape)
     places = as_value(shallow_copy(getitem(np.arange(size).reshape(shape), indices)))
     room = backend.shape_of(places)

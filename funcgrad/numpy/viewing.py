@@ -19,7 +19,7 @@ from funcgrad.numpy.elementwise import imag, real
 from funcgrad.numpy.hints import counterpart_hint, user_line
 from funcgrad.numpy.joining import stack
 from funcgrad.primitives.shaping import concatenate
-from funcgrad.running import write_lock
+from funcgrad.shared_state import write_lock
 from funcgrad.typing import Array
 from funcgrad.views import array_with_layout_of, make_read_only, note_view
 from funcgrad.writable import View, Views, is_buffer, rebind, root_of

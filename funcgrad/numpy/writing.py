@@ -27,7 +27,7 @@ from funcgrad.primitives.arithmetic import clip, remainder
 from funcgrad.primitives.comparison import floor_divide, not_equal
 from funcgrad.primitives.comparison import where as choose
 from funcgrad.primitives.indexing import getitem
-from funcgrad.running import write_lock
+from funcgrad.shared_state import write_lock
 from funcgrad.typing import Array, ArrayLike, Axis, Shape
 
 __all__ = ["at", "copyto", "fill_diagonal", "place", "put", "put_along_axis", "putmask"]

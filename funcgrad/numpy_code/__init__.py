@@ -1,6 +1,6 @@
 """Run functions written for NumPy, SciPy and ``math`` unchanged, with funcgrad's functions in place of theirs."""
 
-from funcgrad.numpy_code.running import (
+from funcgrad.numpy_code.rebuilding import (
     Rebuilt,
     SelfRebuilding,
     as_written,

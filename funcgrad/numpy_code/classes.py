@@ -19,7 +19,7 @@ from funcgrad import tree
 from funcgrad.numpy_code.conversions import as_format_string
 from funcgrad.numpy_code.names import original_module
 from funcgrad.numpy_code.objects import DECORATED, rebuild_decorated
-from funcgrad.numpy_code.runs import LatestCache
+from funcgrad.numpy_code.replacements import LatestCache
 
 #: Attribute under which a view keeps the object that it replaces.
 _SOURCE = "⟨source⟩"

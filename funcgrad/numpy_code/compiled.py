@@ -20,7 +20,7 @@ from funcgrad.numpy_code.examples import is_public, with_example_loop
 from funcgrad.numpy_code.kernels import kernel
 from funcgrad.numpy_code.names import public_modules_of
 from funcgrad.numpy_code.sparse.objects import as_traceable, has_traced_values, plain_matrix
-from funcgrad.running import pending_refusals
+from funcgrad.shared_state import pending_refusals
 from funcgrad.writable import is_buffer, root_of, unshare
 
 #: Names of the types of functions that Cython, f2py, Numba and others make.

@@ -21,7 +21,7 @@ from funcgrad.numpy.concretization import as_number, as_python, check_text, conc
 from funcgrad.numpy.creation import as_buffer
 from funcgrad.numpy.tables import unlabel_number
 from funcgrad.numpy.texts import TracedText, has_all_digits
-from funcgrad.numpy_code.runs import current_run
+from funcgrad.numpy_code.replacements import current_run
 from funcgrad.writable import CONSTANTS, Proxy
 
 

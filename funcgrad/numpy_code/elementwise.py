@@ -15,15 +15,15 @@ import numpy as np
 import funcgrad.numpy as fnp
 from funcgrad import backend, tree
 from funcgrad.batching import BatchTrace, is_in_batch
-from funcgrad.core import Primitive, Tracer, bind, raise_closure, traces_of
+from funcgrad.core import Primitive, Tracer, are_tracers_of, is_array, raise_closure, replace_at
 from funcgrad.errors import ConversionError, NotDifferentiableError
 from funcgrad.forward import ForwardTrace
-from funcgrad.graph import GraphTrace
+from funcgrad.graph import is_on_graph
 from funcgrad.kinds.linear import to_batch
 from funcgrad.kinds.rules import finish_operation
 from funcgrad.numpy.concretization import concrete
 from funcgrad.numpy_code.own import known_value
-from funcgrad.numpy_code.runs import end_run, run_of_thread
+from funcgrad.numpy_code.replacements import end_run, run_of_thread
 from funcgrad.reverse import backward, record_function, vjp_for_all
 
 #: Function of arrays of one shape that returns arrays of that shape.
@@ -51,7 +51,7 @@ def elementwise(fun: Callable[..., Any], is_fixed: Callable[..., Any] | None = N
             found = fun(*args, **kwargs)
             if _constant_elements(is_fixed, found, args, kwargs) is None:
                 return found
-        places = [i for i, x in enumerate(given) if isinstance(x, Tracer) or backend.is_value(x)]
+        places = [i for i, x in enumerate(given) if is_array(x)]
         arrays = fnp.broadcast_arrays(*[given[i] for i in places])
         of_arrays = _function_of_arrays(fun, is_fixed, given, spec, places)
         if not batched:
@@ -69,7 +69,7 @@ def elementwise(fun: Callable[..., Any], is_fixed: Callable[..., Any] | None = N
 
 def _constant_elements(is_fixed: Callable[..., Any] | None, found: Any, args: Any, kwargs: Any) -> Any:
     """Return which elements of a traced result are constants; None if none are."""
-    if is_fixed is None or type(found) is not Tracer or any(isinstance(t, GraphTrace) for t in traces_of([found])):
+    if is_fixed is None or type(found) is not Tracer or is_on_graph(found):
         return None  # a recording runs for other values, with other constants
     fixed = is_fixed(found, *args, **kwargs)
     return fixed if bool(fnp.any(fixed)) else None
@@ -79,10 +79,7 @@ def _function_of_arrays(fun: Callable[..., Any], is_fixed: Any, given: list[Any]
     """Return ``fun`` as a function of the arrays at the indices ``places`` of ``given``."""
 
     def of_arrays(*arrays: Any) -> Sequence[Any]:
-        whole = list(given)
-        for i, x in zip(places, arrays, strict=True):
-            whole[i] = x
-        args, kwargs = tree.unflatten(spec, whole)
+        args, kwargs = tree.unflatten(spec, replace_at(given, places, arrays))
         found = fun(*args, **kwargs)
         fixed = _constant_elements(is_fixed, found, args, kwargs)
         if fixed is not None:
@@ -150,15 +147,13 @@ def _compute_vjp(fun: Fun, traced: Sequence[int], live: Sequence[int], *given: A
     args, cts = list(given[: len(given) - len(live)]), given[len(given) - len(live) :]
 
     def moving(*xs: Any) -> list[Any]:
-        for i, x in zip(traced, xs, strict=True):
-            args[i] = x
-        return list(fun(*args))
+        return list(fun(*replace_at(args, traced, xs)))
 
     start = [args[i] for i in traced]
     _, nodes = record_function(moving, start)
     pairs = zip([nodes[i] for i in live], cts, strict=True)
     found = backward([(node, ct) for node, ct in pairs if node is not None], len(start))
-    return [backend.zeros_like(x) if ct is None else ct for x, ct in zip(start, found, strict=True)]
+    return backend.with_zeros(found, start)
 
 
 def _forward(args: Sequence[Any], tangents: Sequence[Any], params: dict[str, Any]) -> Any:
@@ -178,7 +173,7 @@ def _compute_jvp(fun: Fun, moving: Sequence[int], *given: Any) -> Sequence[Any]:
         outs = list(fun(*args))
     finally:
         trace.close()
-    mine = [isinstance(out, Tracer) and out._trace is trace for out in outs]
+    mine = are_tracers_of(trace, outs)
     values = [out._val if m else out for out, m in zip(outs, mine, strict=True)]
     return [*values, *[out.tangent if m else backend.zeros_like(out) for out, m in zip(outs, mine, strict=True)]]
 
@@ -191,15 +186,10 @@ def _batch(within: BatchTrace, args: Sequence[Any], batched: Sequence[bool], par
     return found, True
 
 
-_elementwise = Primitive("elementwise_call", _impl, _reverse, _forward, _batch, multiple=True, runs_user_code=True)
-
-
-def _bound(*args: Any, fun: Fun) -> Any:
-    return bind(_elementwise, args, {"fun": fun})
-
-
 #: ``_call(*arrays, fun)``: the results of ``fun`` for arrays of one shape.
-_call: Any = finish_operation(_bound, _elementwise)
+_call: Any = finish_operation(
+    Primitive("elementwise_call", _impl, _reverse, _forward, _batch, multiple=True, runs_user_code=True)
+)
 
 
 def _methods(cls: str, names: str) -> list[tuple[str, str]]:

@@ -5,18 +5,19 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from functools import wraps
+from itertools import compress
 from threading import get_ident
 from typing import Any
 
 import funcgrad.numpy as fnp
 from funcgrad import backend, tree
-from funcgrad.batching import is_batched, is_in_batch
-from funcgrad.core import Tracer, tracer_of
+from funcgrad.batching import is_in_batch, split_into_examples
+from funcgrad.core import Tracer, is_array, replace_at, tracer_of
 from funcgrad.errors import ConcretizationError, FuncgradError, NotDifferentiableError
 from funcgrad.kinds.custom import CustomRules, custom_call
 from funcgrad.numpy.concretization import forget_refusal
 from funcgrad.numpy_code.own import own
-from funcgrad.running import pending_refusals
+from funcgrad.shared_state import pending_refusals
 
 _Flat = Callable[..., list[Any]]
 
@@ -70,27 +71,24 @@ class _FlatCall:
 
     def flat(self, *values: Any) -> list[Any]:
         """Return the arrays in the result for these values of the traced leaves."""
-        leaves = list(self.leaves)
-        for i, value in zip(self.traced, values, strict=True):
-            leaves[i] = value
-        args, kwargs = tree.unflatten(self.spec, leaves)
+        args, kwargs = tree.unflatten(self.spec, replace_at(self.leaves, self.traced, values))
         result = self.fun(*args, **kwargs)
         self.kind = type(result)
         if hasattr(self.kind, "_extra_fields"):
             raise NotDifferentiableError("the result has attributes that are no elements of it")
         found, out_spec = tree.flatten(dict(result) if self._is_dict_subclass() else result)
-        arrays = [isinstance(x, Tracer) or backend.is_value(x) for x in found]
-        rest = [None if is_array else x for x, is_array in zip(found, arrays, strict=True)]
+        arrays = list(map(is_array, found))
+        rest = [None if array else x for x, array in zip(found, arrays, strict=True)]
         known = all(type(x) in tree.ATOMS for x in rest)
         if not known or (self.out_spec is not None and (self.out_spec != out_spec or self.rest != rest)):
             raise NotDifferentiableError("the result holds what is no array, or not the same in each example")
         self.rest, self.arrays, self.out_spec = rest, arrays, out_spec
-        return [x for x, is_array in zip(found, arrays, strict=True) if is_array]
+        return list(compress(found, arrays))
 
     def unflatten(self, outs: list[Any]) -> Any:
         """Return the result with these arrays in it."""
         given = iter(outs)
-        filled = [next(given) if is_array else x for x, is_array in zip(self.rest, self.arrays, strict=True)]
+        filled = [next(given) if array else x for x, array in zip(self.rest, self.arrays, strict=True)]
         found = tree.unflatten(self.out_spec, filled)
         return self.kind(**found) if self._is_dict_subclass() else found
 
@@ -123,15 +121,11 @@ def _run_or_loop(name: str, flat: _Flat, *leaves: Any) -> list[Any]:
 
 def _split(name: str, flat: _Flat, leaves: Sequence[Any]) -> list[Any]:
     """Call ``flat`` for each example of the innermost ``vmap`` among ``leaves``, and stack the results."""
-    traces = [leaf._trace for leaf in leaves if is_batched(leaf)]
-    if not traces:
+    split = split_into_examples(leaves)
+    if split is None:
         return flat(*leaves)
-    within: Any = max(traces, key=lambda trace: trace.level)
-    mine = [type(leaf) is Tracer and leaf._trace is within for leaf in leaves]
-    found = [
-        _run_or_loop(name, flat, *[leaf._val[i] if m else leaf for leaf, m in zip(leaves, mine, strict=True)])
-        for i in range(within.size)
-    ]
+    within, examples = split
+    found = [_run_or_loop(name, flat, *example) for example in examples]
     levels = [part._trace.level for parts in found for part in parts if isinstance(part, Tracer)]
     if any(level >= within.level for level in levels):  # because functions in the call close over values of the batch
         raise NotDifferentiableError("a value of the vmap that is no argument")
@@ -140,10 +134,7 @@ def _split(name: str, flat: _Flat, leaves: Sequence[Any]) -> list[Any]:
 
 def _inexact_results_of(flat: _Flat, moving: list[int], leaves: Sequence[Any]) -> Callable[..., list[Any]]:
     def of(*moved: Any) -> list[Any]:
-        full = list(leaves)
-        for i, x in zip(moving, moved, strict=True):
-            full[i] = x
-        return [out for out in flat(*full) if backend.is_inexact(out)]
+        return [out for out in flat(*replace_at(leaves, moving, moved)) if backend.is_inexact(out)]
 
     return of
 

@@ -17,7 +17,7 @@ from funcgrad.numpy_code.conversions import holds_traced
 from funcgrad.numpy_code.examples import is_public, with_example_loop
 from funcgrad.numpy_code.local_calls import with_local_calls
 from funcgrad.numpy_code.names import public_modules_of
-from funcgrad.numpy_code.runs import PLAIN_TYPES
+from funcgrad.numpy_code.replacements import PLAIN_TYPES
 from funcgrad.numpy_code.scope import globals_object, globals_of, replaced_calls
 
 _EMPTY: Any = object()

@@ -218,7 +218,7 @@ def python_function(module: str, name: str) -> Any:
         @wraps(plain)
         def one(x: Any, /) -> Any:
             number = x._val if type(x) is Tracer else x
-            if of_float is not None and type(number) is float and number is not x and x._trace.live_counter is not None:
+            if of_float is not None and type(number) is float and number is not x and x._trace.fast_counter is not None:
                 return of_float(x)  # computed once, by Python's function
             if type(number) in _NUMBERS:
                 found = plain(number)  # which raises the errors that programs catch

@@ -25,7 +25,7 @@ from funcgrad.numpy_code.classes import can_become_stale, is_up_to_date
 from funcgrad.numpy_code.libraries import package_of
 from funcgrad.numpy_code.names import is_mirrored, replacement_in_calls
 from funcgrad.numpy_code.reading import READER_MODULES, TABLE_CLASSES
-from funcgrad.numpy_code.runs import current_run
+from funcgrad.numpy_code.replacements import current_run
 
 _MISSING: Any = object()
 #: Key under which the globals of a rebuilt function keep their ``Globals``.

@@ -37,7 +37,7 @@ from funcgrad.numpy_code.kernels import MODULES_WITH_REPLACEMENTS, kernel, with_
 from funcgrad.numpy_code.libraries import KEPT_PACKAGES, package_of
 from funcgrad.numpy_code.mathematics import NUMBER_MODULES
 from funcgrad.numpy_code.names import MirrorModule, counterpart, is_mirrored, original_module, public_modules_of
-from funcgrad.numpy_code.runs import PLAIN_TYPES, LatestCache, Run, SmallCache, current_run
+from funcgrad.numpy_code.replacements import PLAIN_TYPES, LatestCache, Run, SmallCache, current_run
 from funcgrad.numpy_code.scope import globals_object, globals_of
 from funcgrad.numpy_code.sparse.objects import replacement_class
 from funcgrad.numpy_code.sparse.recognition import family_replacement, is_sparse_class, is_sparse_family

@@ -67,7 +67,7 @@ def _is_batched_or_dual(x: Any) -> bool:
 def _can_add(total: Any, ct: Any) -> bool:
     if type(total) is ndarray:
         return type(ct) in NUMPY_TYPES
-    if not _is_batched_or_dual(total) or not total._trace.live:
+    if not _is_batched_or_dual(total) or not total._trace.fast:
         return False
     mine = isinstance(ct, Tracer) and ct._trace is total._trace
     if isinstance(total._trace, ForwardTrace) and mine and not _can_add(total.link, ct.link):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad.backend import dtype_of
-from funcgrad.core import plain_value
+from funcgrad.core import DOUBLE, plain_value
 from funcgrad.kinds import elementwise
 from funcgrad.kinds.linear import astype, conj, scaled
 from funcgrad.kinds.rules import Operation
@@ -37,7 +37,6 @@ _NUMBERS = frozenset((int, float))  # other number types may promote
 _ONES = {float: np.float64(1.0), complex: np.complex128(1.0)}
 _PYTHON = _NUMBERS | _ONES.keys()
 _MANY = 1_000
-_DOUBLE = np.dtype(np.float64)
 
 add: Operation = elementwise("add", dx=1, dy=1, operator=operator.add)
 subtract: Operation = elementwise("subtract", dx=1, dy=-1, operator=operator.sub)
@@ -68,7 +67,7 @@ def _doubled(t: Any) -> Any:
         if t.size >= _MANY and 0 in t.strides:
             once = t[tuple([slice(1) if step == 0 else slice(None) for step in t.strides])]
             return np.broadcast_to(once * 2.0, t.shape)
-        if t.dtype is _DOUBLE:
+        if t.dtype is DOUBLE:
             return t + t  # equally exact, and NumPy need not convert a Python number
     return t * 2.0
 

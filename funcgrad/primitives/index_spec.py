@@ -20,7 +20,7 @@ from funcgrad.errors import ConcretizationError, InputError
 from funcgrad.graph import report_answer
 from funcgrad.kinds.linear import reshape
 from funcgrad.kinds.rules import ARRAY_MAKER
-from funcgrad.running import note_refusal
+from funcgrad.shared_state import note_refusal
 from funcgrad.typing import Shape
 
 Spec: TypeAlias = tuple[Any, ...]

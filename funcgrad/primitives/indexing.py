@@ -39,7 +39,7 @@ from funcgrad.primitives.index_spec import (
 from funcgrad.primitives.shaping import concatenate
 from funcgrad.reverse import SparseCotangent, make_recorder, vjp_for_all, vjp_of_each
 from funcgrad.typing import Array, Shape
-from funcgrad.views import copy_small_part, note_view, shares_memory
+from funcgrad.views import copy_small_part, inverse_permutation, note_view, shares_memory
 from funcgrad.writable import CONSTANTS, as_array, is_buffer, make_buffer, writable_result
 
 ndarray = np.ndarray
@@ -63,7 +63,7 @@ def getitem(x: Array, index: Any) -> Array:
     if type(x) is not Tracer:
         return _getitem_constant(x, index)
     kind = type(x._trace)
-    if x._trace.live_counter is not None:
+    if x._trace.fast_counter is not None:
         static = type(index) is int or is_static(index)
         if static or is_concrete(index):
             value, trace, parent = x._val, x._trace, x.node
@@ -85,7 +85,7 @@ def getitem(x: Array, index: Any) -> Array:
                     note_view(x, made, getitem, {"index": index})
                     return made
             return _noted_as_view(x, made, index, value)
-    elif kind is BatchTrace and is_static(index) and x._trace.live:
+    elif kind is BatchTrace and is_static(index) and x._trace.fast:
         if (part := _getitem_of_examples(x, index)) is not None:
             return part
     else:
@@ -97,11 +97,11 @@ def _getitem_traced(x: Tracer, index: Any) -> Any:
     """Return ``x[index]`` of a traced value, by a fast path in forward mode, on a graph, and for constants."""
     trace, value, t = x._trace, x._val, x.link
     kind = type(trace)
-    if kind is ForwardTrace and is_concrete(index) and trace.live:
+    if kind is ForwardTrace and is_concrete(index) and trace.fast:
         ans = getitem_of_array(value, index) if type(value) is ndarray else getitem(value, index)
         moved = getitem_of_array(t, index) if type(t) is ndarray else getitem(t, index)
         return _noted_as_view(x, tracer_of(ans, trace, moved), index, value)
-    if kind is GraphTrace and is_static(index) and trace.live:
+    if kind is GraphTrace and is_static(index) and trace.fast:
         if (found := _getitem_on_graph(x, index)) is not None:
             return found
     elif trace is CONSTANTS and type(value) is ndarray and is_concrete(index):
@@ -297,7 +297,7 @@ def _compute_read(*args: Any, spec: Spec) -> Any:
     return args[0][index_from_spec(spec, ())] if plain else writable_result(args, bind(_read, args, {"spec": spec}))
 
 
-read: Operation = finish_operation(_compute_read, _read)
+read: Operation = finish_operation(_read, _compute_read)
 
 
 def _sum_by_scatter(total: Any, parts: Sequence[tuple[Any, ...]]) -> Any:
@@ -369,7 +369,7 @@ def _sum_in_forward_mode(total: Any, parts: Sequence[tuple[Any, ...]]) -> Any:
         if type(ct) is Tracer:
             trace = ct._trace
             break
-    if type(trace) is not ForwardTrace or not trace.live:
+    if type(trace) is not ForwardTrace or not trace.fast:
         return None
     values, tangents = [], []
     for ct in given:
@@ -498,7 +498,7 @@ def _batch_scatter(size: int, args: Any, batched: Any, params: Any) -> tuple[Any
         spec, arrays, axes = batched_index(size, spec, arrays, flags[i], x_batched=True)
         ct = args[i] if batched[i] else to_batch(args[i], size)
         if axes is not None:
-            ct = permute(ct, axes=tuple(sorted(range(len(axes)), key=axes.__getitem__)))
+            ct = permute(ct, axes=inverse_permutation(axes))
         cts.append(ct)
         positions.extend(arrays)
         lifted.append(kind(spec))
@@ -506,13 +506,11 @@ def _batch_scatter(size: int, args: Any, batched: Any, params: Any) -> tuple[Any
     return scatter_sum(*cts, *positions, **{**params, "specs": tuple(lifted), "shape": shape}), True
 
 
-_scatter_sum = Primitive(
-    "scatter_sum", _scatter, reverse=_reverse_scatter, forward=_forward_scatter, batch=_batch_scatter
-)
-
 #: ``scatter_sum(*cts, *arrays, specs, shape, dtype)``: zeros with every ``ct`` added at its index, the transpose
 #: of several reads. ``arrays`` holds the arrays of all specs, in order.
-scatter_sum: Operation = finish_operation(lambda *args, **params: bind(_scatter_sum, args, params), _scatter_sum)
+scatter_sum: Operation = finish_operation(
+    Primitive("scatter_sum", _scatter, reverse=_reverse_scatter, forward=_forward_scatter, batch=_batch_scatter)
+)
 
 
 def _add_along_axis(xp: Any, ct: Any, y: Any, *, axis: int, shape: Shape, unique: bool = False) -> Any:

@@ -148,7 +148,7 @@ def companion_parts(basis: Basis, n: int) -> tuple[np.ndarray, np.ndarray]:
 
 def matmul_first_axis(matrix: np.ndarray, c: Array) -> Array:
     """Return ``matrix`` times ``c`` along the first axis of ``c``, in the precision of ``c``."""
-    shape, dtype = backend.shape_of(c), backend.dtype_of(c)
+    shape, dtype = backend.shape_and_dtype_of(c)
     if backend.is_inexact(c):
         matrix = matrix.astype(np.zeros(0, dtype).real.dtype)
     if len(shape) <= 2:

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from funcgrad import backend
-from funcgrad.core import Tracer
+from funcgrad.core import DOUBLE, Tracer
 from funcgrad.graph import stands_for_array
 from funcgrad.kinds import multilinear
 from funcgrad.kinds.linear import fast_sum, permute, reshape, sum_over
@@ -30,7 +30,6 @@ from funcgrad.typing import Array, Shape
 
 ndarray = np.ndarray
 LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-_DOUBLE = np.dtype(np.float64)
 _BLAS = "fdFD"  # the dtypes that BLAS routines multiply
 _FLAT = (1, 2)  # the ranks of vectors and matrices
 _SMALL = 4096  # number of products up to which NumPy's ``einsum`` is fastest
@@ -109,7 +108,7 @@ def _product(x: ndarray, y: ndarray) -> Any:
     Two arrays of one element go to ``matmul``: it adds their product to 0, which turns -0 into 0; ``dot`` does not.
     """
     dtype = x.dtype
-    blas = y.dtype is dtype and (dtype is _DOUBLE or dtype.char in _BLAS)
+    blas = y.dtype is dtype and (dtype is DOUBLE or dtype.char in _BLAS)
     if blas and x.ndim <= 2 and y.ndim <= 2 and (x.size > 1 or y.size > 1):
         try:
             return x.dot(y)
@@ -121,7 +120,7 @@ def _product(x: ndarray, y: ndarray) -> Any:
 def _direct_product(x: Any, y: Any) -> Any:
     """Return ``matmul(x, y)`` if the factors need no broadcasting or promotion, else None."""
     flat = type(x) is type(y) is ndarray and (dtype := x.dtype) is y.dtype and x.ndim in _FLAT and y.ndim in _FLAT
-    if flat and (dtype is _DOUBLE or dtype.char in _BLAS) and (x.size > 1 or y.size > 1):
+    if flat and (dtype is DOUBLE or dtype.char in _BLAS) and (x.size > 1 or y.size > 1):
         try:
             return x.dot(y)
         except ValueError:  # see ``_product``
@@ -163,12 +162,12 @@ def _outer(ct: Array, y: Array) -> Array:
 
 def _are_on_graph(ct: Any, other: Any) -> bool:
     """Whether both are on a graph, whose product must give the same bits as one of float64 ndarrays."""
-    return stands_for_array(ct) and stands_for_array(other) and ct.dtype is other.dtype is _DOUBLE
+    return stands_for_array(ct) and stands_for_array(other) and ct.dtype is other.dtype is DOUBLE
 
 
 def _matmul_dx(ct: Array, y: Array, shape: Shape) -> Array:
     """Return the cotangent of the left factor; broadcast batch axes are summed here if that is cheap."""
-    plain = type(ct) is type(y) is ndarray and ct.dtype is y.dtype is _DOUBLE
+    plain = type(ct) is type(y) is ndarray and ct.dtype is y.dtype is DOUBLE
     if plain and ct.ndim == y.ndim == 2:  # the most common case
         return ct.dot(y.T) if y.size > 1 else _product(ct, y.T)
     rank, other_rank = len(shape), y.ndim
@@ -190,7 +189,7 @@ def _matmul_dx(ct: Array, y: Array, shape: Shape) -> Array:
 
 
 def _matmul_dy(ct: Array, x: Array, shape: Shape) -> Array:  # noqa: C901, PLR0912 - each pair of ranks is a case
-    plain = type(ct) is type(x) is ndarray and ct.dtype is x.dtype is _DOUBLE
+    plain = type(ct) is type(x) is ndarray and ct.dtype is x.dtype is DOUBLE
     if plain and ct.ndim == x.ndim == 2:  # the most common case
         if len(ct) == 1 or can_be_deferred(ct, x):
             return ProductCotangent((x, ct))

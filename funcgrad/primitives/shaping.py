@@ -16,7 +16,7 @@ from funcgrad.backend import native_dtype
 from funcgrad.kinds import jointly_linear, linear, nondifferentiable, primitive
 from funcgrad.kinds.linear import to_batch
 from funcgrad.kinds.rules import Operation
-from funcgrad.views import array_with_layout_of
+from funcgrad.views import array_with_layout_of, inverse_permutation
 
 ndarray = np.ndarray
 _SCALARS = frozenset((float, np.float64))
@@ -64,7 +64,7 @@ def _arranged(xp: Any, x: Any, *, axes: tuple[int, ...]) -> Any:
     if xp is not np:
         return x
     like = np.empty([x.shape[axis] for axis in axes], x.dtype)
-    made = np.empty_like(like.transpose(sorted(range(len(axes)), key=axes.__getitem__)))  # it owns its memory
+    made = np.empty_like(like.transpose(inverse_permutation(axes)))  # it owns its memory
     made[...] = x
     return made
 

@@ -6,6 +6,7 @@ Convolution and interpolation work along the last axis; leading axes broadcast a
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
@@ -19,6 +20,33 @@ from funcgrad.primitives.comparison import where
 from funcgrad.primitives.indexing import add_along_axis, getitem, take_along_axis
 from funcgrad.primitives.shaping import concatenate, flip
 from funcgrad.typing import Shape
+
+
+def broadcast_rows(*arrays: np.ndarray) -> list[np.ndarray]:
+    """Broadcast all axes of NumPy arrays against each other but the last ones.
+
+    Example:
+        >>> [a.shape for a in broadcast_rows(np.ones((3, 2)), np.ones(5))]
+        [(3, 2), (3, 5)]
+    """
+    outer = np.broadcast_shapes(*[a.shape[:-1] for a in arrays])
+    return [np.broadcast_to(a, (*outer, a.shape[-1])) for a in arrays]
+
+
+def of_each_row(fun: Callable[..., Any], *arrays: np.ndarray, length: int, dtype: Any) -> np.ndarray:
+    """Compute ``fun`` for rows of NumPy arrays whose other axes broadcast; the results are rows of this length.
+
+    Example:
+        >>> of_each_row(np.convolve, np.ones((2, 3)), np.ones(2), length=4, dtype=float)
+        array([[1., 2., 2., 1.],
+               [1., 2., 2., 1.]])
+    """
+    whole = broadcast_rows(*arrays)
+    ans = np.empty((*whole[0].shape[:-1], length), dtype)
+    for i in np.ndindex(ans.shape[:-1]):
+        ans[i] = fun(*[a[i] for a in whole])
+    return ans
+
 
 # ---- convolution -------------------------------------------------------------------------------------------
 
@@ -48,12 +76,8 @@ def _convolve(xp: Any, x: Any, y: Any, *, start: int, length: int) -> Any:
     if length * m < _SHORT:
         views = np.lib.stride_tricks.sliding_window_view(window, m, axis=-1)
         return np.einsum("...ij,...j->...i", views, y[..., ::-1])
-    outer = np.broadcast_shapes(window.shape[:-1], y.shape[:-1])
-    window, y = (np.broadcast_to(a, (*outer, a.shape[-1])) for a in (window, y))
-    ans = np.empty((*outer, length), np.result_type(window, y))
-    for i in np.ndindex(outer):
-        ans[i] = np.convolve(window[i], y[i], "valid")
-    return ans
+    dtype = np.result_type(window, y)
+    return of_each_row(lambda a, b: np.convolve(a, b, "valid"), window, y, length=length, dtype=dtype)
 
 
 def _convolve_transpose(ct: Any, other: Any, shape: Shape, *, start: int, length: int) -> Any:
@@ -84,12 +108,7 @@ def _interp(xp: Any, x: Any, y: Any, z: Any) -> Any:
         return xp.interp(x, y, z)
     if xp is not np:
         return xp.vectorize(xp.interp, signature="(k),(n),(n)->(k)")(x, y, z)
-    outer = np.broadcast_shapes(x.shape[:-1], y.shape[:-1], z.shape[:-1])
-    x, y, z = (np.broadcast_to(a, (*outer, a.shape[-1])) for a in (x, y, z))
-    ans = np.empty(x.shape, complex if z.dtype.kind == "c" else float)
-    for i in np.ndindex(outer):
-        ans[i] = np.interp(x[i], y[i], z[i])
-    return ans
+    return of_each_row(np.interp, x, y, z, length=x.shape[-1], dtype=complex if z.dtype.kind == "c" else float)
 
 
 def _aligned(x: Any, rank: int) -> Any:
@@ -119,11 +138,8 @@ def _cells(xp: Any, x: Any, y: Any) -> tuple[Any, Any, Any, Any]:
     elif xp is not np:
         position = xp.vectorize(lambda b, a: xp.searchsorted(b, a, side="right"), signature="(n),(k)->(k)")(y, x)
     else:
-        outer = np.broadcast_shapes(x.shape[:-1], y.shape[:-1])
-        x, y = (np.broadcast_to(a, (*outer, a.shape[-1])) for a in (x, y))
-        position = np.empty(x.shape, int)
-        for i in np.ndindex(outer):
-            position[i] = np.searchsorted(y[i], x[i], side="right")
+        x, y = broadcast_rows(x, y)
+        position = of_each_row(lambda a, b: np.searchsorted(b, a, "right"), x, y, length=x.shape[-1], dtype=int)
     low = xp.clip(position - 1, 0, max(n - 2, 0))
     high = low + (1 if n > 1 else 0)
     before = x < y[..., :1]

@@ -75,7 +75,7 @@ def _linear_system(
 
     def reverse(args: Any, traced: Any, params: Any) -> Any:
         ans = call_operation(call, args, params)
-        avals = [(backend.shape_of(args[i]), backend.dtype_of(args[i])) for i in traced]
+        avals = [backend.shape_and_dtype_of(args[i]) for i in traced]
         vjp = vjp_for_all(name, vjp_each, len(traced))
         return ans, vjp, (traced, args[0], ans if 0 in traced else None, avals, params)
 
@@ -94,12 +94,12 @@ def _linear_system(
 
     made = Primitive(name, impl, reverse, forward, _linear_system_batch(call))
     kernel = made.kernel(np)
-    return finish_operation(call, made)
+    return finish_operation(made, call)
 
 
 def _linear_system_batch(call: Operation) -> Callable[..., Any]:
     """Return the batching rule: matrices broadcast, but a single matrix takes all right-hand sides at once."""
-    aligned = batch_rule("elementwise", call)
+    aligned = batch_rule("elementwise", lambda: call)
 
     def batch(size: int, args: Any, batched: Any, params: Any) -> Any:
         x, y = args

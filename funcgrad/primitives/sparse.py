@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.backend import is_value, shape_of
-from funcgrad.core import Tracer
+from funcgrad.backend import shape_of
+from funcgrad.core import Tracer, is_array
 from funcgrad.errors import ShapeError
 from funcgrad.kinds import multilinear, primitive
 from funcgrad.kinds.linear import permute
@@ -167,11 +167,7 @@ def sparse_multiply(x: Any, y: Any) -> Any:
         if hasattr(type(own), "with_data") and isinstance(other, Tracer) and not shape_of(other):
             return own * other
     array = y if is_spmatrix(x) else x if is_spmatrix(y) else None
-    return (
-        None
-        if array is None or not (isinstance(array, Tracer) or is_value(array)) or not shape_of(array)
-        else sparse_product(x, y)
-    )
+    return None if array is None or not is_array(array) or not shape_of(array) else sparse_product(x, y)
 
 
 def _solve(xp: Any, x: Any, y: Any, *, structure: Structure, transposed: bool) -> Any:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad import backend
-from funcgrad.core import Primitive, bind, call_operation
+from funcgrad.core import Primitive, call_operation
 from funcgrad.kinds.linear import broadcast_to, conform, nondifferentiable, permute, reshape, to_batch
 from funcgrad.kinds.rules import Operation, finish_operation
 from funcgrad.primitives.accumulating import copy_with_own_memory
@@ -20,7 +20,7 @@ from funcgrad.primitives.indexing import read
 from funcgrad.primitives.shaping import arranged
 from funcgrad.reverse import vjp_for_all
 from funcgrad.typing import Shape
-from funcgrad.views import array_with_layout_of
+from funcgrad.views import array_with_layout_of, inverse_permutation
 
 _NUMPY = frozenset((np.ndarray, int, float, complex, np.float64, np.float32))
 
@@ -64,7 +64,7 @@ def _reverse(args: Any, traced: Any, params: Any) -> Any:
     ans = call_operation(write, args, params)
     if traced[0] > 1:
         return ans, None, ()
-    like = (backend.shape_of(args[1]), backend.dtype_of(args[1]))
+    like = backend.shape_and_dtype_of(args[1])
     return ans, vjp_for_all("write", _vjp_each, len(traced)), (traced, args[2:], params["spec"], like)
 
 
@@ -89,7 +89,7 @@ def _batch(size: int, args: Any, batched: Any, params: Any) -> tuple[Any, bool]:
             y = reshape(y, to=(size, *(1,) * (len(part_shape) - len(have)), *have))
     if axes is not None:
         y = broadcast_to(y, to=(size, *part_shape))
-        y = permute(y, axes=tuple(sorted(range(len(axes)), key=axes.__getitem__)))
+        y = permute(y, axes=inverse_permutation(axes))
     return write(x, y, *map(_in_c_order, arrays), spec=spec), True
 
 
@@ -99,11 +99,11 @@ def _in_c_order(places: Any) -> Any:
     return places if like.flags.c_contiguous else arranged(places, axes=tuple(range(like.ndim)))
 
 
-_write_primitive = Primitive("write", _write, reverse=_reverse, forward=_forward, batch=_batch, reuse=_write_in_place)
-
 #: ``write(x, y, *arrays, spec)``: a copy of ``x`` with ``y`` written to the part that ``spec`` and its ``arrays`` name
 #: (see ``index_spec``). ``y`` broadcasts to it and has no more axes. If ``y`` is not constant, no element occurs twice.
-write: Operation = finish_operation(lambda *args, **params: bind(_write_primitive, args, params), _write_primitive)
+write: Operation = finish_operation(
+    Primitive("write", _write, reverse=_reverse, forward=_forward, batch=_batch, reuse=_write_in_place)
+)
 
 
 def _winners(xp: Any, places: Any, *, size: int) -> Any:

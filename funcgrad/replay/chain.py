@@ -7,7 +7,7 @@ the run, and continues through the new records. The new records have the same pa
 first ones, so cotangents are added in the same order, and gradients are the same bit for bit.
 
 Values that a step closes over need no special treatment. The finished traces that were open around the first run of
-the step record again while it is repeated (``running.repetitions``): their tracers have kept their values and records.
+the step record again while it is repeated, see ``repetitions``: their tracers have kept their values and records.
 
 The chain keeps states between steps up to a budget, and computes the others again from the last kept state
 before them. It keeps those states that make this cheapest: with ``s`` states kept at a time, the
@@ -46,7 +46,7 @@ from funcgrad.reverse import (
     saved_by,
     vjp_of,
 )
-from funcgrad.running import Repetition, active_traces, all_repetitions, repetitions, unfinished_traces
+from funcgrad.shared_state import Repetition, active_traces, all_repetitions, repetitions, unfinished_traces
 from funcgrad.writable import detached_copy
 
 
@@ -370,7 +370,7 @@ class Chain:
             tapes = [tape for tape in tapes if not tape.open]
             try:
                 for tape in tapes:
-                    tape.live, tape.live_counter = True, _NotingCounter(tape.counter, runs)
+                    tape.fast, tape.fast_counter = True, _NotingCounter(tape.counter, runs)
                 return self._run(i, state)
             finally:
                 for tape in tapes:

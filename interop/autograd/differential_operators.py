@@ -16,7 +16,7 @@ from typing import Any
 import funcgrad as fg
 import funcgrad.numpy as fnp
 from funcgrad import backend, tree
-from funcgrad.core import Tracer
+from funcgrad.core import Tracer, is_array
 from funcgrad.errors import InputError
 from funcgrad.interop.autograd.spaces import VSpace, differentiable, vspace
 from funcgrad.interop.autograd.wrap_util import get_name, unary_to_nary
@@ -98,9 +98,9 @@ def _scalar(call: str, fun: Callable[[Any], Any], x: Any) -> tuple[Any, Any]:
     def flat(x: Any) -> Any:
         nonlocal shape
         out = fun(x)
-        if not isinstance(out, Tracer) and not backend.is_value(out):
+        if not is_array(out):
             return out  # the transform refuses it with its own message
-        shape, dtype = backend.shape_of(out), backend.dtype_of(out)
+        shape, dtype = backend.shape_and_dtype_of(out)
         if prod(shape) != 1 or dtype.kind == "c":
             raise InputError(
                 f"{call}: the function must return one real number, got dtype {dtype} and shape {shape}. Use jacobian, "

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from funcgrad import tree
-from funcgrad.backend import ARRAY_CLASSES, is_value
-from funcgrad.core import Tracer
+from funcgrad.backend import ARRAY_CLASSES
+from funcgrad.core import Tracer, is_array
 from funcgrad.errors import InputError
 from funcgrad.interop.autograd.rules import open_primitive
 from funcgrad.optional import import_scipy
@@ -66,7 +66,7 @@ def _is_of_registered_classes(args: Any, kwargs: Any) -> bool:
 
 def _is_foreign(x: Any) -> bool:
     """Return whether NumPy can make an array of ``x``, and funcgrad does not know the class of ``x``."""
-    return hasattr(type(x), "__array__") and not isinstance(x, Tracer) and not is_value(x)
+    return hasattr(type(x), "__array__") and not is_array(x)
 
 
 def names_of_scipy(path: str, present: Iterable[str] = ()) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:

@@ -20,7 +20,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from funcgrad import backend
-from funcgrad.core import Primitive, Trace, Tracer, shallow_copy, tracer_of
+from funcgrad.core import Primitive, Trace, Tracer, is_array, shallow_copy, tracer_of
 from funcgrad.errors import InputError
 from funcgrad.forward import ForwardTrace
 from funcgrad.interop.autograd.boxes import Box, isbox
@@ -171,7 +171,7 @@ def new_box(value: Any, trace: Any, node: Any) -> Any:
         boxes = _Sequence([new_box(part, trace, node) for part in value])
         boxes._trace = boxes[0]._trace if boxes else None
         return boxes
-    if not isinstance(value, Tracer) and not backend.is_value(value):
+    if not is_array(value):
         raise InputError(f"new_box: Can't differentiate w.r.t. type {type(value)}. Pass an array or a number.")
     if isinstance(node, VJPNode):
         node.trace.number = trace

@@ -215,8 +215,7 @@ class _Call:
                     f"be made of it, got {describe(result)}. Declare the tangents with defjvp."
                 )
         seeds = [(node, t) for node, t in zip(nodes, tangents, strict=True) if node is not None]
-        found = backward(seeds, len(outs))
-        return [backend.zeros_like(out) if t is None else t for out, t in zip(outs, found, strict=True)]
+        return backend.with_zeros(backward(seeds, len(outs)), outs)
 
 
 def _conformed(call: Any, rule: str, given: Any, like: Any) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 
 import funcgrad.numpy as fnp
 from funcgrad import backend, tree
-from funcgrad.core import Tracer, describe
+from funcgrad.core import Tracer, describe, is_array
 from funcgrad.errors import InputError, ShapeError
 from funcgrad.interop.autograd.boxes import as_registered, check_array_class
 
@@ -146,9 +146,9 @@ class ArrayVSpace(VSpace):
             ShapeError: ``x`` does not broadcast to the shape.
             InputError: ``x`` is not an array, or is complex although the space is real.
         """
-        if not isinstance(x, Tracer) and not backend.is_value(x):
+        if not is_array(x):
             x = np.asarray(x)
-        shape, dtype = backend.shape_of(x), backend.dtype_of(x)
+        shape, dtype = backend.shape_and_dtype_of(x)
         if dtype == self.dtype and shape == self.shape:
             return x
         if dtype.kind == "c" and not self.iscomplex:
@@ -231,7 +231,7 @@ def vspace(value: Any) -> VSpace:
     if type(value) in VSpace.mappings:
         made: VSpace = VSpace.mappings[type(value)](value)
         return made
-    if isinstance(value, Tracer) or (backend.is_value(value) and type(value) not in (int, bool)):
+    if is_array(value) and type(value) not in (int, bool):
         return (ComplexArrayVSpace if backend.dtype_of(value).kind == "c" else ArrayVSpace)(value)
     if tree.structure(value).is_leaf():
         raise InputError(

@@ -18,7 +18,6 @@ import numpy as np
 
 import funcgrad.numpy as fnp
 from funcgrad import backend
-from funcgrad.graph import Node, Operand
 from funcgrad.interop.crosschecks.comparing import FUNCGRAD, Comparison, Directions, value_and_cotangents
 from funcgrad.interop.crosschecks.divergences import divergences_at
 from funcgrad.interop.crosschecks.judging import Judge
@@ -26,6 +25,7 @@ from funcgrad.interop.crosschecks.report import Blame, Row
 from funcgrad.kinds.custom import custom_call
 from funcgrad.transforms import jvp, trace, vjp
 from funcgrad.transforms.checking import Leaves, Problem, random_like
+from funcgrad.transforms.inspection.nodes import Node, Operand
 from funcgrad.transforms.transformed import Transformed
 
 __all__ = ["Search", "blame_search"]

@@ -15,12 +15,12 @@ from typing import Any, TypeVar
 import numpy as np
 
 from funcgrad import backend, tree
-from funcgrad.core import Tracer, describe, plain_value
+from funcgrad.core import describe, is_array, plain_value
 from funcgrad.errors import InputError
 from funcgrad.optional import import_jax
 
 __all__ = [
-    "HOST_TYPES", "Containers", "adopt", "unflattener", "is_array", "results_on_host", "copied_to_jax",
+    "HOST_TYPES", "Containers", "adopt", "unflattener", "results_on_host", "copied_to_jax",
     "flatten_with_jax", "to_numpy", "as_views",
 ]  # fmt: skip
 
@@ -83,11 +83,6 @@ def copied_to_jax(jax: Any, leaf: Any) -> Any:
     if isinstance(leaf, ndarray):
         return jax.numpy.array(_in_native_byte_order(np.array(leaf)))
     return jax.numpy.asarray(_checked_number(leaf))
-
-
-def is_array(x: Any) -> bool:
-    """Return whether ``x`` is an array, a number or a tracer."""
-    return isinstance(x, Tracer) or backend.is_value(x)
 
 
 def results_on_host(leaves: Sequence[Any]) -> bool:

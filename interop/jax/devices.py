@@ -11,9 +11,9 @@ from typing import Any, NoReturn
 import numpy as np
 
 from funcgrad import backend
-from funcgrad.core import describe, plain_value
+from funcgrad.core import describe, is_array, plain_value
 from funcgrad.errors import DeviceError, InputError
-from funcgrad.interop.jax.conversion import copied_to_jax, flatten_with_jax, is_array, to_numpy
+from funcgrad.interop.jax.conversion import copied_to_jax, flatten_with_jax, to_numpy
 from funcgrad.kinds import linear
 from funcgrad.kinds.rules import Operation
 from funcgrad.optional import double_precision, import_jax

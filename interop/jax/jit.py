@@ -11,6 +11,7 @@ import numpy as np
 from funcgrad import blocks, tree
 from funcgrad.backend import problem_and_remedy
 from funcgrad.batching import named_axes
+from funcgrad.core import is_array
 from funcgrad.errors import InputError
 from funcgrad.interop.jax.conversion import (
     HOST_TYPES,
@@ -18,7 +19,6 @@ from funcgrad.interop.jax.conversion import (
     as_views,
     copied_to_jax,
     flatten_with_jax,
-    is_array,
     results_on_host,
     to_numpy,
 )

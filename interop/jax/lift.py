@@ -23,7 +23,7 @@ from funcgrad.interop.jax.conversion import copied_to_jax, flatten_with_jax
 from funcgrad.kinds.custom import CustomRules, custom_call, without_deferred
 from funcgrad.numpy.concretization import user_line
 from funcgrad.optional import import_jax, loaded_jax
-from funcgrad.running import FORMAT_ERROR
+from funcgrad.shared_state import FORMAT_ERROR
 from funcgrad.transforms.lifting import LiftedTrace, Watch
 from funcgrad.transforms.transformed import Transformed, check_callable, name_of
 

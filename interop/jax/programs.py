@@ -19,7 +19,7 @@ import numpy as np
 
 from funcgrad import backend
 from funcgrad.batching import BatchTrace, is_batched, named_axes
-from funcgrad.core import Primitive, Tracer, bind
+from funcgrad.core import Primitive, Tracer, bind, is_array, replace_at
 from funcgrad.interop.jax.conversion import (
     Containers,
     as_views,
@@ -31,7 +31,6 @@ from funcgrad.interop.jax.conversion import (
 from funcgrad.optional import double_precision, import_jax
 from funcgrad.reverse import vjp_for_all
 from funcgrad.transforms.arguments import merge_leaves
-from funcgrad.transforms.static_arguments import replace_at
 from funcgrad.transforms.transformed import Transformed, check_callable, name_of
 from funcgrad.writable import writable_result
 
@@ -412,7 +411,7 @@ def run_from_jax(fun: Callable[..., Any], options: None, args: Any, kwargs: Any)
     moving = [isinstance(x, (Tracer, np.ndarray, np.generic, jax.Array)) for x in leaves]
     given = [x for x, m in zip(leaves, moving, strict=True) if m]
     program = Program(jax, name_of(fun), _flat(jax, fun, containers, leaves, moving), compiled=False)
-    call = Call(program, results_on_host([x for x in leaves if backend.is_value(x) or isinstance(x, Tracer)]))
+    call = Call(program, results_on_host([x for x in leaves if is_array(x)]))
     outs = call(*given)
     return call.static_part(*outs)
 

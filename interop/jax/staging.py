@@ -18,10 +18,10 @@ from typing import Any
 
 from funcgrad import backend, blocks, tree
 from funcgrad.batching import BatchTrace, named_axes
-from funcgrad.core import Tracer, describe
+from funcgrad.core import Tracer, are_tracers_of, describe, is_array, replace_at
 from funcgrad.errors import InputError
 from funcgrad.forward import ForwardTrace
-from funcgrad.interop.jax.conversion import is_array, unflattener
+from funcgrad.interop.jax.conversion import unflattener
 from funcgrad.interop.jax.lift import ClosedOverTracer, as_staging_errors, lifted_trace
 from funcgrad.interop.jax.programs import (
     Batched,
@@ -35,7 +35,6 @@ from funcgrad.interop.jax.programs import (
 from funcgrad.kinds.linear import to_batch
 from funcgrad.reverse import backward, record_function
 from funcgrad.transforms.lifting import LiftedTrace
-from funcgrad.transforms.static_arguments import replace_at
 
 __all__ = ["StagedProgram"]
 
@@ -321,7 +320,7 @@ def _jvp_of(flat: Flat, traced: tuple[int, ...]) -> Flat:
             outs, static_part = flat(*replace_at(values[:n], traced, [trace.leaf(values[i], t) for i, t in pairs]))
         finally:
             trace.close()
-        mine = [type(out) is Tracer and out._trace is trace for out in outs]
+        mine = are_tracers_of(trace, outs)
         results = [out._val if m else out for out, m in zip(outs, mine, strict=True)]
         live = tuple([i for i, r in enumerate(results) if is_array(r) and backend.is_inexact(r)])
         tangents = [outs[i].tangent if mine[i] else backend.zeros_like(results[i]) for i in live]
@@ -339,11 +338,10 @@ def _vjp_of(flat: Flat, traced: tuple[int, ...], live: tuple[int, ...]) -> Flat:
         def moving(*xs: Any) -> list[Any]:
             return flat(*replace_at(values[:n], traced, xs))[0]
 
-        _, nodes = record_function(moving, [values[i] for i in traced])
+        start = [values[i] for i in traced]
+        _, nodes = record_function(moving, start)
         seeds = [(node, ct) for i, ct in zip(live, values[n:], strict=True) if (node := nodes[i]) is not None]
-        cts = backward(seeds, len(traced))
-        zero = backend.zeros_like
-        return [zero(values[i]) if ct is None else ct for i, ct in zip(traced, cts, strict=True)], no_static_part
+        return backend.with_zeros(backward(seeds, len(start)), start), no_static_part
 
     return vjp_fun
 
@@ -357,7 +355,7 @@ def _batched_of(flat: Flat, flags: tuple[bool, ...], names: tuple[Any, ...]) -> 
         token = named_axes.set({**named_axes.get(), **dict.fromkeys(names, trace)})
         try:
             outs, static_part = flat(*[trace.leaf(v) if flag else v for v, flag in zip(values, flags, strict=True)])
-            mine = [type(out) is Tracer and out._trace is trace for out in outs]
+            mine = are_tracers_of(trace, outs)
             whole = [out._val if m else to_batch(out, size) for out, m in zip(outs, mine, strict=True)]
         finally:
             named_axes.reset(token)

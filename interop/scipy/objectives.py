@@ -10,7 +10,7 @@ import numpy as np
 
 import funcgrad.numpy as fnp
 from funcgrad import backend, tree
-from funcgrad.core import Tracer, describe, shallow_copy
+from funcgrad.core import Tracer, describe, is_array, shallow_copy
 from funcgrad.errors import InputError, NotDifferentiableError
 from funcgrad.interop.jax.devices import put_on_device
 from funcgrad.numpy_code import SelfRebuilding
@@ -99,7 +99,7 @@ class Layout:
 
 def _slot(call: str, path: str, leaf: Any, start: int) -> Slot:
     check_leaf(call, leaf, lambda: path)
-    shape, dtype = backend.shape_of(leaf), backend.dtype_of(leaf)
+    shape, dtype = backend.shape_and_dtype_of(leaf)
     if not backend.is_inexact(leaf):
         raise InputError(
             f"{call}: {path} must be real or complex floating point, got dtype {dtype}. Convert it to float; what "
@@ -162,8 +162,12 @@ class Objective:
         out = self.fun(params, *self.args)
         if self.has_aux:
             out, _ = split_aux(self.call, out)
-        known = isinstance(out, Tracer) or backend.is_value(out)
-        if not known or backend.shape_of(out) != () or not backend.is_inexact(out) or backend.dtype_of(out).kind == "c":
+        if (
+            not is_array(out)
+            or backend.shape_of(out)
+            or not backend.is_inexact(out)
+            or backend.dtype_of(out).kind == "c"
+        ):
             raise InputError(
                 f"{self.call}: {name_of(self.fun)} must give one real number, got {describe(out)}. Sum what is "
                 "several; root and least_squares take several."

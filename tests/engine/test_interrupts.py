@@ -17,7 +17,7 @@ from scripts import ROOT
 
 import funcgrad.numpy as fnp
 from funcgrad import blocks, checkpoint, debug_nans, grad, jvp, no_grad, strict, vjp, vmap
-from funcgrad.running import write_lock
+from funcgrad.shared_state import write_lock
 from funcgrad.transforms import debugging
 
 # Nested lists give the collector work to do; a signal arrives every few milliseconds.

@@ -22,7 +22,7 @@ from funcgrad import (
     jacrev,
     jvp,
     linearize,
-    running,
+    shared_state,
     trace,
     tree,
     value_and_grad,
@@ -333,7 +333,7 @@ def test_no_write_is_lost(name):
             for each in found:
                 for one, want in zip(tree.leaves(each), tree.leaves(wanted), strict=True):
                     np.testing.assert_allclose(one, want, rtol=1e-10, atol=1e-12, err_msg=mode)
-    assert not running.open_traces
+    assert not shared_state.open_traces
 
 
 def test_parts_get_memory_of_their_own_under_the_lock(monkeypatch):
@@ -342,7 +342,7 @@ def test_parts_get_memory_of_their_own_under_the_lock(monkeypatch):
 
     def guarded(part):
         calls.append(part)
-        assert running.write_lock._is_owned()
+        assert shared_state.write_lock._is_owned()
         original(part)
 
     for module in (writable, views):

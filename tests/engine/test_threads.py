@@ -35,8 +35,8 @@ from funcgrad import (
     no_grad,
     profile,
     register_pytree_node,
-    running,
     scan,
+    shared_state,
     stop_gradient,
     strict,
     tape,
@@ -299,7 +299,7 @@ def nothing_stays_open():
     """Silence NumPy's warnings, and check afterwards that no thread left a trace or block open."""
     with np.errstate(all="ignore"):
         yield
-    assert not running.open_traces
+    assert not shared_state.open_traces
     assert blocks.none_open()
 
 

@@ -21,7 +21,7 @@ import funcgrad.numpy as fnp
 from funcgrad import as_written, custom_jvp, custom_vjp, grad, hessian, jvp, no_grad, vmap
 from funcgrad.errors import ConcretizationError, ConversionError, EagerWarning
 from funcgrad.interop import jit
-from funcgrad.running import pending_refusals
+from funcgrad.shared_state import pending_refusals
 
 WHOLE = {
     "f-string": lambda x: float(f"{x}"),

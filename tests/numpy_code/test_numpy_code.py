@@ -60,7 +60,7 @@ from funcgrad.errors import ConcretizationError, ConversionError, FuncgradError
 from funcgrad.interop import crosscheck, from_numpy, jit
 from funcgrad.interop.scipy import hessian_operator, jacobian_operator, least_squares, minimize, root, root_scalar
 from funcgrad.kinds import elementwise
-from funcgrad.numpy_code import is_conversion, running
+from funcgrad.numpy_code import is_conversion, rebuilding
 
 X = np.array([0.5, 1.5])
 SLOPE = np.array([math.cos(0.5), 3.0])
@@ -196,9 +196,9 @@ def test_what_runs_straight_runs_straight():
         return np.sin(x)
 
     straight_globals = globals()
-    known = len(running._LEVELS_BY_CODE.entries)
+    known = len(rebuilding._LEVELS_BY_CODE.entries)
     assert grad(straight)(0.0) == 1.0
-    assert len(running._LEVELS_BY_CODE.entries) == known
+    assert len(rebuilding._LEVELS_BY_CODE.entries) == known
 
 
 def globals_of_caller():
@@ -706,13 +706,13 @@ TABLE, SPACE = np.array([[1.0, 2.0], [3.0, 4.0]]), np.zeros(2)
 
 def level(f):
     """Return the level at which a function is rebuilt from now on."""
-    return running._LEVELS_BY_CODE.get(running._code_of(f))
+    return rebuilding._LEVELS_BY_CODE.get(rebuilding._code_of(f))
 
 
 def test_constants_that_are_read_are_the_same_in_every_run():
     f = new(lambda x: TABLE.dot(x).sum() + (TABLE.T @ x)[0])
     assert grad(f)(X) == pytest.approx([5.0, 9.0])
-    assert level(f) == running.READ_ONLY_ARRAYS
+    assert level(f) == rebuilding.READ_ONLY_ARRAYS
     TABLE[0] *= 2.0
     try:
         assert grad(f)(X) == pytest.approx([7.0, 11.0])  # writes to the array between runs show
@@ -731,10 +731,10 @@ def test_constants_that_are_written_to_are_new_in_every_run():
         return y.sum()
 
     assert grad(f)(X, False) == pytest.approx([4.0, 6.0])
-    assert level(f) == running.READ_ONLY_ARRAYS
+    assert level(f) == rebuilding.READ_ONLY_ARRAYS
     for _ in range(2):
         assert grad(f)(X, True) == pytest.approx([1.0, 2.0])
-        assert level(f) == running.WRITABLE_ARRAYS
+        assert level(f) == rebuilding.WRITABLE_ARRAYS
     assert grad(f)(X, False) == pytest.approx([4.0, 6.0])
     assert not SPACE.any()
 
@@ -791,7 +791,7 @@ def test_modules_of_a_program_are_asked_by_any_name(tmp_path, monkeypatch):
     monkeypatch.setattr(program, "FACTOR", 3.0)
     monkeypatch.setattr(program, "module", lambda x: 1.0)
     assert grad(f)(0.5) == pytest.approx(3.0 + math.cos(0.5))
-    assert not hasattr(running._TRANSLATORS[1](program)[0], "range")
+    assert not hasattr(rebuilding._TRANSLATORS[1](program)[0], "range")
 
 
 @pytest.mark.parametrize("round_", range(5))
@@ -816,7 +816,7 @@ def test_threads_that_build_a_class_anew_at_the_same_time(round_):
 
 
 def built_of(fun):
-    return running._TRANSLATORS[running.FUNCTIONS](fun)[0]
+    return rebuilding._TRANSLATORS[rebuilding.FUNCTIONS](fun)[0]
 
 
 def test_closures_over_closures_last_while_their_variables_stay():

@@ -30,7 +30,7 @@ from funcgrad import (
     linearize,
     no_grad,
     psum,
-    running,
+    shared_state,
     stop_gradient,
     tree,
     value_and_grad,
@@ -42,7 +42,7 @@ from funcgrad.interop import from_array_api
 from funcgrad.kinds import elementwise
 from funcgrad.primitives import products
 from funcgrad.replay.chain import Placement, split, states_for
-from funcgrad.running import open_traces
+from funcgrad.shared_state import open_traces
 from funcgrad.transforms import policies
 from funcgrad.transforms.checkpointing import checkpoint, checkpoint_chain, checkpoint_name
 from funcgrad.writable import is_buffer
@@ -732,7 +732,7 @@ def test_errors_of_the_function_pass_and_leave_nothing_behind():
     with pytest.raises(KeyboardInterrupt):
         pullback(1.0)
     assert blocks.none_open()
-    assert running.repetitions.get() == ()
+    assert shared_state.repetitions.get() == ()
     assert not open_traces
 
 

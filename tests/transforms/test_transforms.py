@@ -177,6 +177,19 @@ class TestVjp:
         (ct,) = pullback(np.zeros((), FLOAT0))
         assert (ct == 0).all()
 
+    def test_integers_beside_complex_numbers(self):
+        def scaled(x, n):
+            return x**2 * n
+
+        x, n, options = np.array([1.0 + 2.0j, 3.0]), 3, {"holomorphic": True, "allow_int": True}
+        of_rows = fg.jacrev(scaled, (0, 1), **options)(x, n)
+        np.testing.assert_allclose(of_rows[0], np.diag(6 * x))
+        assert of_rows[1].dtype == FLOAT0
+        assert of_rows[1].shape == (2,)
+        of_one = fg.grad(scaled, (0, 1), **options)(x[0], n)
+        np.testing.assert_allclose(of_one[0], 6 * x[0])
+        assert of_one[1].dtype == FLOAT0
+
     def test_complex_is_the_plain_transpose(self):
         z = 1 + 2j
         assert fg.vjp(lambda z: z * z, z)[1](1 + 0j)[0] == 2 * z

@@ -35,7 +35,7 @@ from funcgrad.core import (
 from funcgrad.errors import InputError
 from funcgrad.graph import GraphTrace
 from funcgrad.kinds.custom import custom_call
-from funcgrad.running import repetitions, unfinished_traces
+from funcgrad.shared_state import repetitions, unfinished_traces
 from funcgrad.transforms.compiled.graphs import Const, Graph, copy_with_layout, fact_of, primitive_without_rules
 
 ndarray = np.ndarray
@@ -199,7 +199,7 @@ class Capture(GraphTrace):
         self.lock = Lock()  # the function may compute in several threads
         self.graph = Graph()
         self.constant_array, self.is_reread, self.names = constant_array, is_reread, names
-        self.repeated_part: Any = ()  # the part that is being repeated, see ``running.repetitions``
+        self.repeated_part: Any = ()  # the part that is being repeated, see ``shared_state.repetitions``
         self.code_owners: dict[int, int] = {}  # owner of each code object, by identity, see ``_owner``
         self.codes: list[Any] = []  # keeps objects alive whose identity is a key
         self.lines: dict[tuple[int, int], Line] = {}  # by the identity of code and a position in it
@@ -273,7 +273,7 @@ class Capture(GraphTrace):
     def compute_operator(self, operation: Any, *args: Any, in_place: bool = False) -> Any:
         """Compute Python's operator, which may round differently from the function ``operation``."""
         values = self._values(args)
-        if _DOUBLES.issuperset(map(type, values)) and self.live:  # the most common case
+        if _DOUBLES.issuperset(map(type, values)) and self.fast:  # the most common case
             primitive = operation.primitive
             return self._record(INFIX["power"] if primitive.name == "power" else primitive, args, {})
         found = operator_for(operation.primitive.name, values, in_place)
@@ -297,7 +297,7 @@ class Capture(GraphTrace):
         pythons = primitive.arithmetic and float in (kinds := set(map(type, values))) and _PYTHON.issuperset(kinds)
         if primitive.name == "power" and (pythons or (short and are_doubles(values))):
             return bind(INFIX["power"], args, {})
-        return self._record(primitive, args, {}) if self.live else operation(*args)
+        return self._record(primitive, args, {}) if self.fast else operation(*args)
 
     def _values(self, args: tuple[Any, ...]) -> list[Any]:
         return [x._val if type(x) is Tracer and x._trace is self else x for x in args]

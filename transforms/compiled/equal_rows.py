@@ -26,6 +26,7 @@ from funcgrad.transforms.compiled.graphs import (
     fact_of,
     primitive_without_rules,
 )
+from funcgrad.views import inverse_permutation
 
 ndarray = np.ndarray
 #: Elementwise operations that round correctly, so that the bits of an entry do not depend on its place in memory.
@@ -299,7 +300,7 @@ class _RewrittenGraph:
         laid = which.transpose(axes)
         where = np.flatnonzero(laid)
         source = _flat(which).transpose(axes).reshape(-1)[where]
-        params = {"shape": laid.shape, "back": tuple(np.argsort(axes).tolist()), "where": where, "source": source}
+        params = {"shape": laid.shape, "back": inverse_permutation(axes), "where": where, "source": source}
         self.items.append(Op(_SPREAD_OUT, [short.value], params, [v], line))
         self._saved -= _EXPAND_COST + which.size + _SPARSE * len(where)
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from funcgrad import backend
-from funcgrad.core import Primitive
+from funcgrad.core import DOUBLE, Primitive
 
 ndarray = np.ndarray
 Value: TypeAlias = Any
@@ -42,7 +42,7 @@ class Fact(NamedTuple):
 
 
 _C_CONTIGUOUS, _NOT_CONTIGUOUS = Fact(ndarray, True), Fact(ndarray, False)
-_FLOAT64, _FLOAT, _DOUBLE = Fact(np.float64, False), Fact(float, False), np.dtype(np.float64)
+_FLOAT64, _FLOAT = Fact(np.float64, False), Fact(float, False)
 _SCALARS: dict[type, Fact] = {np.float64: _FLOAT64, float: _FLOAT}
 _NUMBERS = frozenset((float, int, np.float64))
 
@@ -239,7 +239,7 @@ class Graph:
         if kind is np.float64 or kind is float:
             self.is_number.append(True)
             self.shapes.append(())
-            self.dtypes.append(_DOUBLE)
+            self.dtypes.append(DOUBLE)
             self.facts.append(_FLOAT64 if kind is np.float64 else _FLOAT)
             return number
         self.is_number.append(False)

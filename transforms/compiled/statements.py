@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from funcgrad.core import DOUBLE, REAL
 from funcgrad.primitives.index_spec import ARRAY, WholeSpec
 from funcgrad.transforms.compiled.graphs import Const, Graph, Op, Question
 from funcgrad.transforms.compiled.plain import ARITHMETIC, MATH, has_same_bits
@@ -19,7 +20,6 @@ from funcgrad.transforms.compiled.storage import MAX_FILLED, Storage, is_ufunc
 
 ndarray = np.ndarray
 Parts: TypeAlias = list[Any]
-_DOUBLE = np.dtype(np.float64)
 _NUMBERS = (float, int, np.float64)
 _COMPLEX_OR_SINGLE = frozenset((np.complex128, np.complex64, np.float32))
 _SCALARS = _COMPLEX_OR_SINGLE | frozenset((np.float64, int, float))
@@ -125,7 +125,7 @@ class Writer:
         value = c.value
         if dtype_of_others == "number" and type(value) is ndarray and not c.is_reread:
             value = float(value)
-        if type(value) in _NUMBERS and dtype_of_others is _DOUBLE:
+        if type(value) in _NUMBERS and dtype_of_others is DOUBLE:
             return self.constant_name(np.array(float(value)), ("array", repr(float(value))))
         if dtype_of_others == "number" and type(value) is np.float64:
             value = float(value)
@@ -203,7 +203,7 @@ class Writer:
         if op.name not in _ACCEPT_ZERO_DIM:
             return None
         dtypes = [self.graph.dtypes[a] for a in op.args if type(a) is int and self.graph.shapes[a]]
-        return _DOUBLE if dtypes and all(d is _DOUBLE for d in dtypes) else None
+        return DOUBLE if dtypes and all(d is DOUBLE for d in dtypes) else None
 
     def _write_number(self, op: Op) -> bool:
         """Write an operation of numbers with Python's operators, inside the only statement that uses it if possible."""
@@ -337,7 +337,6 @@ def _is_literal(value: Any) -> bool:
     return value is None or value is ... or type(value) in (bool, int, str, slice)
 
 
-_REAL = frozenset((_DOUBLE, np.dtype(np.float32)))
 _ONES = 64
 _SUM = np.add.reduce  # one object, because each lookup makes another
 _PARTS = 10_000
@@ -365,19 +364,19 @@ def _infix(w: Writer, n: int, op: Op) -> bool:
 
 def _one_minus_square(w: Writer, n: int, op: Op) -> bool:
     (x,) = op.args
-    if not w.graph.is_array(x) or w.graph.dtypes[x] is not _DOUBLE:
+    if not w.graph.is_array(x) or w.graph.dtypes[x] is not DOUBLE:
         return False
     word = w.argument_text(x)
     w.write_into(n, op, w.call(np.multiply, word, word), may_overwrite=True)
     made = w.argument_text(op.outs[0])
-    one = w.constant_text(Const(1.0), _DOUBLE)
+    one = w.constant_text(Const(1.0), DOUBLE)
     w.add_statement(w.call(np.subtract, [one], made, made))
     return True
 
 
 def _logistic(w: Writer, n: int, op: Op) -> bool:
     (x,) = op.args
-    if not w.graph.is_array(x) or w.graph.dtypes[x] not in _REAL:
+    if not w.graph.is_array(x) or w.graph.dtypes[x] not in REAL:
         return False
     where, exists = w.result_memory(n, op, may_overwrite=True)
     if exists:
@@ -447,7 +446,7 @@ def _sum_over(w: Writer, n: int, op: Op) -> bool:
     shape, dtype, axis = w.graph.shapes[x], w.graph.dtypes[x], op.params["axis"]
     if math.prod(shape) >= 1024 or dtype.itemsize == 2:
         return False
-    if dtype is _DOUBLE and len(shape) <= 2 and axis == (0,) and shape[0] <= _ONES:
+    if dtype is DOUBLE and len(shape) <= 2 and axis == (0,) and shape[0] <= _ONES:
         ones = w.constant_name(np.ones(shape[0]), ("ones", shape[0]))
         w.write_into(n, op, [ones, ".dot(", *w.argument_text(x), ")"])
     else:

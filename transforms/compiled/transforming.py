@@ -14,13 +14,12 @@ import numpy as np
 
 from funcgrad import backend, tree
 from funcgrad.batching import BatchTrace, named_axes
-from funcgrad.core import Primitive, Tracer, bind
+from funcgrad.core import Primitive, Tracer, bind, replace_at
 from funcgrad.forward import ForwardTrace
 from funcgrad.reverse import ReverseTrace, vjp_for_all
 from funcgrad.transforms.arguments import merge_leaves
 from funcgrad.transforms.compiled.arguments import is_number, is_setting
 from funcgrad.transforms.products import jvp, vjp
-from funcgrad.transforms.static_arguments import replace_at
 from funcgrad.transforms.vectorize import vmap
 
 Leaves = Sequence[Any]

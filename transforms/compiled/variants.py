@@ -20,7 +20,7 @@ import numpy as np
 from funcgrad import blocks, tree
 from funcgrad.core import Tracer, is_in_transform
 from funcgrad.errors import EagerWarning
-from funcgrad.running import open_traces
+from funcgrad.shared_state import open_traces
 from funcgrad.transforms.compiled.agreeing import difference_message, difference_message_nearby
 from funcgrad.transforms.compiled.arguments import Form, bind_program, form_of, input_names
 from funcgrad.transforms.compiled.capture import capture

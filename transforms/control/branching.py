@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import funcgrad.numpy as fnp
 from funcgrad import backend, tree
-from funcgrad.core import Tracer, describe
+from funcgrad.core import describe, is_array
 from funcgrad.errors import InputError, ShapeError
 from funcgrad.optional import loaded_jax
 from funcgrad.transforms.control.carrying import branch_avals, check_functions, checked_leaves
@@ -60,7 +60,7 @@ def cond(
         array([ 0., -2.])
     """
     check_functions("cond", true_fun=true_fun, false_fun=false_fun)
-    if not (isinstance(pred, Tracer) or backend.is_value(pred)) or backend.shape_of(pred):
+    if not is_array(pred) or backend.shape_of(pred):
         raise InputError(
             f"cond: pred must be one truth value, got {describe(pred)}. Reduce it with all or any, or choose entry by "
             "entry with funcgrad.numpy.where."
@@ -105,8 +105,7 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, o
     if not branches:
         raise ShapeError("switch: there must be a branch, got none. Pass a list of functions.")
     check_functions("switch", **{f"branches[{i}]": branch for i, branch in enumerate(branches)})
-    known = isinstance(index, Tracer) or backend.is_value(index)
-    if not known or backend.dtype_of(index).kind not in "iu" or backend.shape_of(index):
+    if not is_array(index) or backend.dtype_of(index).kind not in "iu" or backend.shape_of(index):
         raise InputError(f"switch: index must be one integer, got {describe(index)}. Convert it with .astype(int).")
     operands = _operands("switch", operands, operand)
     if len(branches) == 1:

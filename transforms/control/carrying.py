@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad import backend, tree
-from funcgrad.core import Tracer, describe, shallow_copy
+from funcgrad.core import Tracer, describe, is_array, shallow_copy
 from funcgrad.errors import InputError, ShapeError
 from funcgrad.numpy.choice import where
 from funcgrad.ownership import unshare_results
@@ -55,7 +55,7 @@ def checked_leaves(call: str, what: str, value: PyTree) -> tuple[list[Any], tree
     """Return leaves and structure of ``value``, after a check that its leaves are arrays or numbers."""
     leaves, spec = flatten(value)
     for number, leaf in enumerate(leaves):
-        if not isinstance(leaf, Tracer) and not backend.is_value(leaf):
+        if not is_array(leaf):
             raise InputError(
                 f"{call}: {what}{tree.flatten_with_path(value)[0][number]} is not an array or a number, got "
                 f"{describe(leaf)}. Let functions close over it instead."

@@ -11,7 +11,7 @@ import numpy as np
 import funcgrad.numpy as fnp
 from funcgrad import backend, tree
 from funcgrad.batching import is_batched
-from funcgrad.core import Tracer, describe, plain_value
+from funcgrad.core import describe, is_array, plain_value
 from funcgrad.errors import InputError, ShapeError
 from funcgrad.optional import loaded_jax
 from funcgrad.primitives.indexing import getitem
@@ -291,8 +291,7 @@ def _run_while_loop(call: str, cond_fun: Callable[[Any], Any], body_fun: Callabl
 
 def _check_condition(call: str, answer: Any) -> Any:
     """Return the result of ``cond_fun``, after a check that it is one truth value."""
-    known = isinstance(answer, Tracer) or backend.is_value(answer)
-    if not known or backend.dtype_of(answer).kind != "b" or backend.shape_of(answer):
+    if not is_array(answer) or backend.dtype_of(answer).kind != "b" or backend.shape_of(answer):
         raise InputError(
             f"{call}: cond_fun must return one truth value, got {describe(answer)}. Compare something, or reduce "
             "with all or any."
@@ -429,8 +428,7 @@ def _counter_aval(bounds: tuple[Any, Any]) -> Aval:
 
 def _check_integer(call: str, name: str, x: Any, *, plain: bool = True) -> Any:
     """Check that ``x`` is an integer and return it, with ``plain`` as a Python integer."""
-    known = isinstance(x, Tracer) or backend.is_value(x)
-    if not known or backend.dtype_of(x).kind not in "iu" or backend.shape_of(x):
+    if not is_array(x) or backend.dtype_of(x).kind not in "iu" or backend.shape_of(x):
         raise InputError(f"{call}: {name} must be an integer, got {describe(x)}. Pass one.")
     return operator.index(x) if plain else x
 

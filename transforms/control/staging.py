@@ -20,13 +20,23 @@ import numpy as np
 
 from funcgrad import backend, blocks, tree
 from funcgrad.batching import is_in_batch, named_axes
-from funcgrad.core import Primitive, Trace, Tracer, bind, describe, plain_value, raise_escaped, shallow_copy, tracer_of
+from funcgrad.core import (
+    Primitive,
+    Trace,
+    Tracer,
+    bind,
+    describe,
+    plain_value,
+    raise_escaped,
+    replace_at,
+    shallow_copy,
+    tracer_of,
+)
 from funcgrad.errors import InputError, NotDifferentiableError
 from funcgrad.kinds.rules import Operation, finish_operation
 from funcgrad.optional import loaded_jax
 from funcgrad.reverse import call_vjp, vjp_for_all
 from funcgrad.transforms.lifting import LiftedTrace
-from funcgrad.transforms.static_arguments import replace_at
 from funcgrad.writable import as_argument, writable_result
 
 __all__ = ["Aval", "Captured", "as_jax_aval", "aval_of", "is_abstract", "is_batched_anywhere", "staged_call"]
@@ -254,7 +264,7 @@ _staged = Primitive("staged", _impl, _reverse, _forward, _batch, multiple=True)
 
 #: Operation ``staged(*leaves, stage)``, which returns the results of a function of JAX values.
 staged: Operation = finish_operation(
-    lambda *args, **params: writable_result(args, bind(_staged, args, params)), _staged
+    _staged, lambda *args, **params: writable_result(args, bind(_staged, args, params))
 )
 
 

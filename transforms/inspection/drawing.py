@@ -17,7 +17,8 @@ import numpy as np
 from funcgrad import backend
 from funcgrad.core import describe
 from funcgrad.errors import InputError, MissingExtraError
-from funcgrad.graph import Node, Operand, PipelineStage
+from funcgrad.graph import PipelineStage
+from funcgrad.transforms.inspection.nodes import Node, Operand
 
 #: Largest number of nodes that are drawn, and of nodes that are printed, before they are summarised.
 MAX_DRAWN = 150

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, ParamSpec
 import numpy as np
 
 from funcgrad import backend, blocks, tree
-from funcgrad.core import describe
+from funcgrad.core import describe, replace_at
 from funcgrad.errors import InputError
 from funcgrad.optional import loaded_jax
 from funcgrad.reverse import backward, record_function
@@ -31,7 +31,6 @@ from funcgrad.transforms.debugging import meter_block, values_in
 from funcgrad.transforms.inspection.metering import Meter, Row
 from funcgrad.transforms.inspection.profile_report import Pass, Profile
 from funcgrad.transforms.inspection.tracing import with_stage_reports
-from funcgrad.transforms.static_arguments import replace_at
 from funcgrad.transforms.transformed import (
     Argnums,
     Transformed,

@@ -9,9 +9,9 @@ from typing import Any, ParamSpec
 import numpy as np
 
 from funcgrad import backend, blocks, tree
-from funcgrad.core import Primitive, Tracer, describe, shallow_copy
+from funcgrad.core import Primitive, Tracer, describe, is_array, shallow_copy
 from funcgrad.errors import InputError, NotDifferentiableError, ShapeError
-from funcgrad.graph import Node, Note, Operand, PipelineStage, Recording
+from funcgrad.graph import Note, PipelineStage, Recording
 from funcgrad.keeping import copy_shared_constants
 from funcgrad.kinds.custom import custom_call
 from funcgrad.numpy_code import Rebuilt
@@ -21,6 +21,7 @@ from funcgrad.transforms.arguments import merge_leaves
 from funcgrad.transforms.closures import DecisionTrace
 from funcgrad.transforms.debugging import saved_values
 from funcgrad.transforms.inspection.drawing import Picture
+from funcgrad.transforms.inspection.nodes import Node, Operand
 from funcgrad.transforms.origins import Origins
 from funcgrad.transforms.products import Pullback
 from funcgrad.transforms.static_arguments import argument_names
@@ -166,11 +167,8 @@ class _Arguments:
     def __init__(self, fun: Callable[..., Any], args: tuple[Any, ...]) -> None:
         self.leaves, self.spec = tree.flatten(args)
         # Python's integers, like strings and functions, decide lengths, axes and flags. They are part of the graph.
-        self.live = [
-            isinstance(x, Tracer) or (type(x) is not int and type(x) is not bool and backend.is_value(x))
-            for x in self.leaves
-        ]
-        self.likes = [(backend.shape_of(x), backend.dtype_of(x)) for x in self.moving(self.leaves)]
+        self.live = [is_array(x) and type(x) not in (int, bool) for x in self.leaves]
+        self.likes = [backend.shape_and_dtype_of(x) for x in self.moving(self.leaves)]
         names = argument_names(fun, len(args))
         named = zip(names, args, strict=True)
         self.paths = [f"{name}{path}" for name, arg in named for path in tree.flatten_with_path(arg)[0]]
@@ -206,7 +204,7 @@ class _Arguments:
 
 
 def _check_like(path: str, new: Any, shape: tuple[int, ...], dtype: Any, *, weak: bool) -> None:
-    if not isinstance(new, Tracer) and not backend.is_value(new):
+    if not is_array(new):
         raise InputError(
             f"graph: {path} must be an array or a number, got {describe(new)}. Pass something like what was traced."
         )
@@ -264,7 +262,7 @@ def run_trace(fun: Callable[..., Any], options: None, args: Any, kwargs: Any) ->
         watch.close()
     results, out_spec = tree.flatten(out)
     for number, leaf in enumerate(results):
-        if not isinstance(leaf, Tracer) and not backend.is_value(leaf):
+        if not is_array(leaf):
             raise InputError(
                 f"trace: result leaf {number} of the function is not an array or a number, got {describe(leaf)}. "
                 "Return arrays, numbers, or containers of them."

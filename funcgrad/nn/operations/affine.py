@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad import backend
-from funcgrad.core import Tracer
+from funcgrad.core import REAL, Tracer
 from funcgrad.graph import stands_for_array
 from funcgrad.kinds import primitive
 from funcgrad.kinds.linear import broadcast_to, fast_sum, unbroadcast
@@ -23,7 +23,6 @@ from funcgrad.primitives.products import (
 from funcgrad.typing import Array, Shape
 
 ndarray = np.ndarray
-_REAL = frozenset((np.dtype(np.float64), np.dtype(np.float32)))
 
 
 def _impl(xp: Any, x: Any, y: Any, z: Any) -> Any:
@@ -85,7 +84,7 @@ def is_biased_product(x: Any, y: Any, z: Any) -> bool:
             if type(a) is not ndarray and not issubclass(type(a), Tracer):
                 return False
     dtype = w.dtype
-    if not v.dtype is dtype is b.dtype or dtype not in _REAL or not v.ndim == 2 == w.ndim:
+    if not v.dtype is dtype is b.dtype or dtype not in REAL or not v.ndim == 2 == w.ndim:
         return False
     inputs, outputs = w.shape
     return bool(v.shape[1] == inputs and b.shape == (outputs,))

@@ -15,7 +15,7 @@ import numpy as np
 
 from funcgrad.kinds import linear, nondifferentiable, primitive
 from funcgrad.kinds.rules import Operation
-from funcgrad.nn.operations.segments import extremum_of_nothing
+from funcgrad.numpy.reducing import identity_of_extremum
 from funcgrad.optional import loaded_jax
 from funcgrad.primitives.comparison import where
 from funcgrad.typing import Shape
@@ -53,7 +53,7 @@ def _out(shape: Shape, window: Ints, strides: Ints, pads: Pads) -> Ints:
 def _pool_max(xp: Any, x: Any, *, window: Ints, strides: Ints, pads: Pads) -> Any:
     x = xp.asarray(x)
     out = _out(x.shape, window, strides, pads)
-    fill = extremum_of_nothing(x.dtype, "maximum")
+    fill = identity_of_extremum("maximum", x.dtype)
     whole = _padded(xp, x, pads, fill)
     ans: Any = None
     for view in _views(window, strides, out):
@@ -68,7 +68,7 @@ def _pool_max(xp: Any, x: Any, *, window: Ints, strides: Ints, pads: Pads) -> An
 
 
 def _first_place(xp: Any, x: Any, ans: Any, *, window: Ints, strides: Ints, pads: Pads) -> Any:
-    whole = _padded(xp, xp.asarray(x), pads, extremum_of_nothing(x.dtype, "maximum"))
+    whole = _padded(xp, xp.asarray(x), pads, identity_of_extremum("maximum", x.dtype))
     dtype = np.int8 if prod(window) < 128 else np.int32
     place = xp.full(ans.shape, -1, dtype)
     views = list(_views(window, strides, _last(ans.shape, window)))

@@ -10,6 +10,7 @@ from funcgrad.backend import dtype_of, shape_of
 from funcgrad.kinds import nondifferentiable, primitive
 from funcgrad.kinds.linear import reshape, to_batch
 from funcgrad.kinds.rules import Operation
+from funcgrad.numpy.reducing import identity_of_extremum
 from funcgrad.primitives.arithmetic import add, minimum
 from funcgrad.primitives.comparison import less, where
 from funcgrad.primitives.index_spec import ARRAY
@@ -17,18 +18,9 @@ from funcgrad.primitives.indexing import getitem, scatter_sum
 from funcgrad.typing import Array
 
 
-def extremum_of_nothing(dtype: Any, name: str) -> Any:
-    """Return the "maximum" or "minimum" of no elements of a dtype."""
-    if dtype.kind in "iu":
-        return getattr(np.iinfo(dtype), "min" if name == "maximum" else "max")
-    if dtype.kind == "b":
-        return name != "maximum"
-    return dtype.type(-np.inf if name == "maximum" else np.inf)
-
-
 def _segment_extremum(xp: Any, x: Any, y: Any, *, count: int, name: str) -> Any:
     """Compute extrema; ``y`` contains the segment number of each row, ``count`` for rows in no segment."""
-    ans = xp.full((count + 1, *x.shape[1:]), extremum_of_nothing(x.dtype, name), x.dtype)
+    ans = xp.full((count + 1, *x.shape[1:]), identity_of_extremum(name, x.dtype), x.dtype)
     if xp is not np:
         at = ans.at[y]
         return (at.max(x) if name == "maximum" else at.min(x))[:count]

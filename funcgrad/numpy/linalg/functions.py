@@ -19,7 +19,7 @@ from funcgrad.errors import ShapeError
 from funcgrad.kinds.linear import broadcast_to
 from funcgrad.numpy import diagonals, products
 from funcgrad.numpy.creation import as_buffer, as_value
-from funcgrad.numpy.linalg.solving import inv
+from funcgrad.numpy.linalg.solving import check_square, inv
 from funcgrad.numpy.output import compute_into
 from funcgrad.numpy.peeking import is_numpy_only, is_plain
 from funcgrad.numpy.products import contract, matmul, vecdot
@@ -54,9 +54,7 @@ def matrix_power(a: ArrayLike, n: int) -> Array:
     a = as_value(a)
     if is_numpy_only(a):
         return np.linalg.matrix_power(a, n)
-    shape = backend.shape_of(a)
-    if len(shape) < 2 or shape[-1] != shape[-2]:
-        raise LinAlgError(f"matrix_power: square matrices are needed, got {describe(a)}. Check its shape.")
+    shape = backend.shape_of(check_square("matrix_power", a))
     try:
         n = operator.index(n)
     except TypeError as error:
@@ -195,16 +193,6 @@ def trace(x: ArrayLike, /, *, offset: int = 0, dtype: Any = None) -> Array:
     return products.trace(x, offset, -2, -1, dtype)
 
 
-def _square(name: str, a: ArrayLike) -> Array:
-    a = as_value(a)
-    shape = backend.shape_of(a)
-    if len(shape) < 2 or shape[-1] != shape[-2]:
-        raise np.linalg.LinAlgError(
-            f"linalg.{name}: the last two axes must be of equal length, got shape {shape}. Pass square matrices."
-        )
-    return a
-
-
 def expm(a: ArrayLike) -> Array:
     """Return the exponential of square matrices.
 
@@ -218,7 +206,7 @@ def expm(a: ArrayLike) -> Array:
         array([[1., 1.],
                [0., 1.]])
     """
-    return prim.expm(_square("expm", a))
+    return prim.expm(check_square("linalg.expm", a))
 
 
 def sqrtm(a: ArrayLike) -> Array:
@@ -236,7 +224,7 @@ def sqrtm(a: ArrayLike) -> Array:
         array([[2., 0.],
                [0., 3.]])
     """
-    a = _square("sqrtm", a)
+    a = check_square("linalg.sqrtm", a)
     return prim.sqrtm(a, base=backend.shape_of(a)[-1])
 
 
@@ -254,5 +242,5 @@ def logm(a: ArrayLike) -> Array:
         array([[0., 2.],
                [0., 0.]])
     """
-    a = _square("logm", a)
+    a = check_square("linalg.logm", a)
     return prim.logm(a, base=backend.shape_of(a)[-1])

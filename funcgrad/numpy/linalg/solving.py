@@ -24,23 +24,31 @@ __all__ = ["cholesky", "det", "inv", "slogdet", "solve", "tensorinv", "tensorsol
 SlogdetResult: Any = type(np.linalg.slogdet(np.ones((1, 1))))
 
 
-def square(name: str, a: Array) -> Array:
-    """Check that ``a`` has square matrices, and return them in a floating dtype.
+def check_square(name: str, a: ArrayLike, remedy: str = "Check its shape.") -> Array:
+    """Return ``a`` as an array, after a check that its matrices are square.
 
     Raises:
         LinAlgError: fewer than two axes, or the last two have different lengths.
 
     Example:
+        >>> check_square("expm", [[2]])
+        array([[2]])
+    """
+    a = as_value(a)
+    shape = backend.shape_of(a)
+    if len(shape) < 2 or shape[-1] != shape[-2]:
+        raise LinAlgError(f"{name}: square matrices in the last two axes are needed, got {describe(a)}. {remedy}")
+    return a
+
+
+def square(name: str, a: ArrayLike) -> Array:
+    """Return ``a`` in a floating dtype, after a check that its matrices are square, see ``check_square``.
+
+    Example:
         >>> square("inv", np.array([[2]]))
         array([[2.]])
     """
-    shape = backend.shape_of(a)
-    if len(shape) < 2 or shape[-1] != shape[-2]:
-        raise LinAlgError(
-            f"{name}: square matrices in the last two axes are needed, got {describe(a)}. Check its shape, or take "
-            "lstsq or pinv."
-        )
-    return as_floating(a)
+    return as_floating(check_square(name, a, "Check its shape, or take lstsq or pinv."))
 
 
 def inv(a: ArrayLike) -> Array:

@@ -12,6 +12,7 @@ from funcgrad import backend
 from funcgrad.core import describe
 from funcgrad.kinds.linear import astype
 from funcgrad.numpy.creation import as_value
+from funcgrad.numpy.linalg.solving import check_square
 from funcgrad.numpy.reducing import as_floating
 from funcgrad.primitives import solving
 from funcgrad.primitives.products import swap_last_axes
@@ -54,13 +55,7 @@ def square(name: str, a: ArrayLike) -> Array:
         >>> square("inv", [[2]])
         array([[2.]])
     """
-    a = as_value(a)
-    shape = backend.shape_of(a)
-    if len(shape) < 2 or shape[-1] != shape[-2]:
-        raise np.linalg.LinAlgError(
-            f"{name}: square matrices in the last two axes are needed, got {describe(a)}. Check its shape."
-        )
-    return floating(a)
+    return floating(check_square(name, a))
 
 
 def symmetric_of(a: Array, lower: bool) -> Array:

@@ -146,7 +146,7 @@ def _correlate_batch(
         x, mixed = args[0] if batched[0] else to_batch(args[0], 0), "c" in [dtype_of(a).kind for a in args]
         return (astype(x, to=np.promote_types(dtype_of(x), np.complex64)) if mixed else x), True
     if batched[1]:
-        found, is_batch = batch_rule("loop", correlate_axes)(size, args, batched, params)
+        found, is_batch = batch_rule("loop", lambda: correlate_axes)(size, args, batched, params)
         return found, is_batch
     weights = reshape(args[1], to=(1, *shape_of(args[1])))
     return correlate_axes(args[0], weights, mode=params["mode"], origins=(0, *params["origins"])), True

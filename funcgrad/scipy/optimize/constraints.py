@@ -17,9 +17,9 @@ import funcgrad.numpy as fnp
 from funcgrad.batching import BatchTrace, is_in_batch
 from funcgrad.numpy.creation import as_value
 from funcgrad.optional import import_scipy
-from funcgrad.running import active_traces
 from funcgrad.scipy.optimize.bounds import Limits, bounded_stationarity
 from funcgrad.scipy.optimize.implicit import Problem, plain, vector
+from funcgrad.shared_state import active_traces
 from funcgrad.transforms.closures import RecordedClosure
 from funcgrad.transforms.gradients import grad
 from funcgrad.transforms.jacobians import jacrev
@@ -54,8 +54,8 @@ class Constraint(NamedTuple):
 
 def as_constraints(constraints: Any) -> list[Constraint]:
     """Return a list from one or several constraints: dictionaries, ``LinearConstraint``, ``NonlinearConstraint``."""
-    several = constraints if isinstance(constraints, (list, tuple)) else [constraints]
-    return [_as_constraint(given) for given in several]
+    given = constraints if isinstance(constraints, (list, tuple)) else [constraints]
+    return [_as_constraint(one) for one in given]
 
 
 def _as_constraint(given: Any) -> Constraint:

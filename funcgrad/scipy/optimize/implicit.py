@@ -16,7 +16,7 @@ import numpy as np
 import funcgrad.numpy as fnp
 from funcgrad import backend, tree
 from funcgrad.batching import is_batched
-from funcgrad.core import Tracer, describe, plain_value, shallow_copy, tracer_of, traces_of
+from funcgrad.core import Tracer, describe, is_array, plain_value, replace_at, shallow_copy, tracer_of, traces_of
 from funcgrad.errors import ConcretizationError, ConvergenceError, InputError, NotDifferentiableError, StagingError
 from funcgrad.kinds.custom import CustomRules, custom_call
 from funcgrad.numpy.concretization import forget_refusal, strip_constant_tracers
@@ -141,15 +141,13 @@ def search(
         guess: a point with the shape of the solution, or a tree whose leaves broadcast to that shape.
     """
     leaves, spec = tree.flatten((args, start))
-    live = [i for i, leaf in enumerate(leaves) if isinstance(leaf, Tracer) or backend.is_value(leaf)]
+    live = [i for i, leaf in enumerate(leaves) if is_array(leaf)]
     values, fields = [leaves[i] for i in live], _ResultFields()
     closure: RecordedClosure | None = None
 
     def one(*values: Any) -> list[Any]:
-        full, held = list(leaves), values[len(live) :]
-        for i, value in zip(live, values, strict=False):
-            full[i] = value
-        args, start = tree.unflatten(spec, full)
+        held = values[len(live) :]
+        args, start = tree.unflatten(spec, replace_at(leaves, live, values[: len(live)]))
         known = closure
         fixed = (lambda x: fun(x, *args)) if known is None else (lambda x: known(x, held))
         x, result = solve(Problem(call, fixed, args), *start)
@@ -249,7 +247,7 @@ def differentiable_root(
         LinAlgError: the Jacobian of the equation is singular.
     """
     like = np.float64(found.x) if type(found.x) is float else found.x  # a Python float has no dtype
-    shape, dtype = backend.shape_of(like), backend.dtype_of(like)
+    shape, dtype = backend.shape_and_dtype_of(like)
 
     def shaped(x: Any) -> Any:
         return fnp.reshape(fnp.astype(as_value(equation(x)), dtype), shape)

@@ -164,7 +164,8 @@ class _Derivatives:
         self.hess = problem.plain_derivative(hess, hessian(scalar)) if callable(hess) else hess
 
         def product(x: Any, v: Any) -> Any:
-            return jvp(grad(scalar), (x,), (_doubles(v),))[1]
+            direction = np.ravel(v).astype(np.float64)  # SciPy may pass a column, or integers
+            return jvp(grad(scalar), (x,), (direction,))[1]
 
         self.hessp = problem.plain_derivative(hessp, product) if callable(hessp) else hessp
         if (
@@ -179,11 +180,6 @@ class _Derivatives:
             self.hess = problem.exact(hessian(scalar), point)
         elif kind in HVP_METHODS or not kind:
             self.hessp = problem.exact(product, point, point)
-
-
-def _doubles(direction: Any) -> Any:
-    """Return the vector that SciPy multiplies an operator by; SciPy may pass a column, or integers."""
-    return np.ravel(direction).astype(np.float64)
 
 
 def minimize_scalar(

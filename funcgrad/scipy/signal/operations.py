@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from funcgrad.kinds.rules import Operation
 from funcgrad.optional import import_scipy, loaded_jax
 from funcgrad.primitives.indexing import getitem
 from funcgrad.primitives.shaping import concatenate, flip
-from funcgrad.primitives.signals import convolve
+from funcgrad.primitives.signals import convolve, of_each_row
 from funcgrad.typing import Array, Shape
 
 
@@ -62,14 +63,9 @@ def _all_pole(xp: Any, x: Any, y: Any) -> Any:
         return _all_pole_in_jax(xp, x.astype(dtype), y.astype(dtype))
     lfilter = import_scipy("signal.lfilter", "scipy.signal").lfilter
     wide = np.float32 if dtype.char == "e" else dtype  # SciPy's filter has no float16
-    outer = np.broadcast_shapes(x.shape[:-1], y.shape[:-1])
     if x.ndim == 1:
         return lfilter(np.ones(1, wide), np.concatenate([[1], x]).astype(wide), y.astype(wide), axis=-1).astype(dtype)
-    ans = np.empty((*outer, y.shape[-1]), dtype)
-    x, y = (np.broadcast_to(a, (*outer, a.shape[-1])) for a in (x, y))
-    for i in np.ndindex(outer):
-        ans[i] = _all_pole(np, x[i], y[i])
-    return ans
+    return of_each_row(partial(_all_pole, np), x, y, length=y.shape[-1], dtype=dtype)
 
 
 def _all_pole_in_jax(xp: Any, x: Any, y: Any) -> Any:

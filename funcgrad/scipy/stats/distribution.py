@@ -18,8 +18,8 @@ import numpy as np
 
 import funcgrad.numpy as fnp
 from funcgrad import backend
-from funcgrad.core import Tracer, traces_of
-from funcgrad.graph import GraphTrace
+from funcgrad.core import Tracer
+from funcgrad.graph import is_on_graph
 from funcgrad.kinds import elementwise, nondifferentiable
 from funcgrad.kinds.linear import astype
 from funcgrad.kinds.rules import Operation
@@ -63,14 +63,12 @@ def true_if_known(condition: Any) -> Any:
 def _none_if_false(condition: Any) -> Any:
     """Return ``condition`` if it holds somewhere, or may hold on a captured graph; else None."""
     numbers = _known_values(condition)
-    captured = any(isinstance(trace, GraphTrace) for trace in traces_of([condition]))
-    return condition if captured or (numbers is not None and numbers.any()) else None
+    return condition if is_on_graph(condition) or (numbers is not None and numbers.any()) else None
 
 
 def _known_values(condition: Any) -> Any:
     """Return the values of a condition; None if they are unknown, or may change because a graph is captured."""
-    captured = any(isinstance(trace, GraphTrace) for trace in traces_of([condition]))
-    return None if captured else concrete_or_none(condition)
+    return None if is_on_graph(condition) else concrete_or_none(condition)
 
 
 def nan_where_invalid(ans: Array, allowed: Any, *parameters: Any) -> Array:

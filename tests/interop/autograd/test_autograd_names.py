@@ -18,7 +18,7 @@ import pytest
 import funcgrad as fg
 import funcgrad.interop.autograd as ag
 import funcgrad.interop.autograd.numpy as np
-from funcgrad import backend, running
+from funcgrad import backend, shared_state
 from funcgrad.core import Tracer
 from funcgrad.errors import GradientCheckError, InputError, NotDifferentiableError, ShapeError
 from funcgrad.interop.autograd import (
@@ -770,7 +770,7 @@ def test_fixed_point_keeps_nothing_alive():
     solve = lambda p: fixed_point(layer, p, numpy.zeros(3), lambda x, y: np.max(np.abs(x - y)), 1e-13)
     fg.check_grads(solve, ({"w": weights, "b": X},), order=1)
     gc.collect()
-    assert not [t for t in running.unfinished_traces() if t.open]
+    assert not [t for t in shared_state.unfinished_traces() if t.open]
 
 
 def test_signal_convolve_against_numpy():
@@ -942,7 +942,7 @@ def test_nodes_of_a_programs_own_see_each_operation():
     assert trace(Printed.new_root(1.0), lambda x: grad(lambda y: y * y)(x), 3.0)[0] == 6.0
     with pytest.warns(UserWarning, match="independent"):
         assert trace(Printed.new_root(1.0), lambda x: 2.0, 1.0) == (2.0, None)
-    assert not running.unfinished_traces()
+    assert not shared_state.unfinished_traces()
 
 
 def test_runs_made_by_hand():
@@ -962,7 +962,7 @@ def test_runs_made_by_hand():
         numpy.testing.assert_allclose(found, [2 * X, [X[1], X[0], 0.0]])
         del start, box, out, rows, row
     assert not hasattr(Box, "_node")
-    assert not running.unfinished_traces()
+    assert not shared_state.unfinished_traces()
     assert trace(VJPNode.new_root(), np.sin, 0.5)[0] == numpy.sin(0.5)
     _, end = trace(JVPNode.new_root(2.0), np.sin, 0.5)
     assert end.g == pytest.approx(2 * numpy.cos(0.5))

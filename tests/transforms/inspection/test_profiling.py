@@ -31,8 +31,8 @@ from funcgrad import (
     no_grad,
     pipe,
     profile,
-    running,
     scan,
+    shared_state,
     strict,
     tape,
     trace,
@@ -74,7 +74,7 @@ def clock(monkeypatch):
 @pytest.fixture(autouse=True)
 def nothing_stays_open():
     yield
-    assert not running.open_traces
+    assert not shared_state.open_traces
     assert blocks.none_open()
     assert blocks.current() == blocks.State()
     assert (profiling._active, tracemalloc.is_tracing()) == ([], False)

@@ -9,7 +9,7 @@ import numpy as np
 
 import funcgrad.numpy as fnp
 from funcgrad import backend, tree
-from funcgrad.core import Tracer, describe, is_in_transform, plain_value, shallow_copy
+from funcgrad.core import Tracer, describe, is_array, is_in_transform, plain_value, replace_at, shallow_copy
 from funcgrad.errors import (
     ConcretizationError,
     ConversionError,
@@ -50,7 +50,7 @@ def is_foreign(*values: Any) -> bool:
 
 def differentiable_indices(leaves: Sequence[Any]) -> list[int]:
     """Return the indices of the inexact arrays among ``leaves``."""
-    values = [i for i, leaf in enumerate(leaves) if isinstance(leaf, Tracer) or backend.is_value(leaf)]
+    values = [i for i, leaf in enumerate(leaves) if is_array(leaf)]
     return [i for i in values if backend.is_inexact(leaves[i])]
 
 
@@ -60,10 +60,7 @@ def separate_leaves(func: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Ca
     live = differentiable_indices(leaves)
 
     def flat(x: Any, *values: Any) -> Any:
-        full = list(leaves)
-        for i, value in zip(live, values, strict=True):
-            full[i] = value
-        return func(x, *tree.unflatten(spec, full))
+        return func(x, *tree.unflatten(spec, replace_at(leaves, live, values)))
 
     return flat, [leaves[i] for i in live]
 
@@ -168,10 +165,7 @@ class Parameters:
 
     def with_values(self, values: Sequence[Any]) -> Any:
         """Return the arguments with other values."""
-        leaves = list(self.leaves)
-        for i, value in zip(self.live, values, strict=False):
-            leaves[i] = value
-        return tree.unflatten(self.spec, leaves)
+        return tree.unflatten(self.spec, replace_at(self.leaves, self.live, values[: len(self.live)]))
 
     def hoist(self, fun: Callable[..., Any]) -> HoistedFunction:
         """Return ``fun(t, y, *args)`` as a function of ``t``, ``y`` and ``values``, closed-over values among them."""

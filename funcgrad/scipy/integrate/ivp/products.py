@@ -27,7 +27,7 @@ from funcgrad.errors import (
 )
 from funcgrad.graph import Recording
 from funcgrad.numpy.concretization import forget_refusal
-from funcgrad.numpy_code.running import run_or_rebuild
+from funcgrad.numpy_code.rebuilding import run_or_rebuild
 from funcgrad.optional import import_scipy
 from funcgrad.scipy.integrate.ivp.flows import Flow
 from funcgrad.transforms.closures import RecordedClosure

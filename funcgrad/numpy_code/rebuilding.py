@@ -21,10 +21,10 @@ from funcgrad.numpy_code.calls import IdentityCache
 from funcgrad.numpy_code.classes import has_rebuilt_class, original, with_original_namedtuples
 from funcgrad.numpy_code.functions import Built, has_same_values, rebuild_closure
 from funcgrad.numpy_code.reading import reads_texts
-from funcgrad.numpy_code.runs import PLAIN_TYPES, end_run, run_of_thread
+from funcgrad.numpy_code.replacements import PLAIN_TYPES, end_run, run_of_thread
 from funcgrad.numpy_code.scope import globals_object, refresh
 from funcgrad.numpy_code.translation import FUNCTIONS, READ_ONLY_ARRAYS, WRITABLE_ARRAYS, Translator
-from funcgrad.running import FORMAT_ERROR, pending_refusals
+from funcgrad.shared_state import FORMAT_ERROR, pending_refusals
 from funcgrad.writable import Proxy, as_constant, is_buffer
 
 _LEVELS = {

@@ -1,4 +1,4 @@
-"""Runs of transforms that have not finished, and rules for threads that share tracers to which a program writes.
+"""State of the process that all transforms and threads share: open runs, repetitions, refusals, the lock of writes.
 
 A write reads what it changes, so writes happen one after the other, under the lock ``write_lock``. A write stores
 ``_val``, ``_trace`` and ``link`` of a tracer without a call in between. Code that reads all three without a call in
