@@ -9,6 +9,7 @@ from __future__ import annotations
 import operator
 import sys
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -189,8 +190,12 @@ def unlabel_number(out: Any) -> Any:
     return tree.leaves(out)[0] if is_labelled and tree.is_container(type(out)) else out
 
 
+#: Methods of pandas' classes that construct tables.
+CONSTRUCTING_METHODS = frozenset(("from_dict", "from_records"))
+
+
 def table_constructor(cls: Any) -> Callable[..., Any]:
-    """Return a function that constructs tables of ``cls`` and also accepts traced arrays.
+    """Return a function that constructs tables of ``cls`` and also accepts traced arrays; pandas' has ``from_dict``.
 
     Args:
         cls: ``Series`` or ``DataFrame`` of pandas, ``DataArray``, ``Variable`` or ``Dataset`` of xarray.
@@ -213,10 +218,12 @@ def table_constructor(cls: Any) -> Callable[..., Any]:
             return TableArray(x)
         return import_module("funcgrad.numpy.frames").as_table(x)
 
+    def of_xarray(*args: Any, **kwargs: Any) -> Any:
+        register_loaded()
+        return accept_traced(cls(*map(inside, args), **{name: inside(x) for name, x in kwargs.items()}))
+
     def made(*args: Any, **kwargs: Any) -> Any:
         register_loaded()
-        if not of_pandas:
-            return accept_traced(cls(*map(inside, args), **{name: inside(x) for name, x in kwargs.items()}))
         frames = import_module("funcgrad.numpy.frames")
         data: Any = args[0] if args else kwargs.get("data")
         if type(data) is list and cls.__name__ == "DataFrame" and (rows := frames.matrix_of_rows(data)) is not None:
@@ -228,6 +235,13 @@ def table_constructor(cls: Any) -> Callable[..., Any]:
         found = kind(*map(inside, args), **{name: inside(x) for name, x in kwargs.items()})
         return frames.accept_traced(frames.with_traced_columns(found))
 
+    return _with_constructing_methods(made, cls) if of_pandas else of_xarray
+
+
+def _with_constructing_methods(made: Any, cls: Any) -> Any:
+    """Give ``made`` the methods of a class of pandas that construct tables: they call ``made``, not the class."""
+    for name in CONSTRUCTING_METHODS & set(dir(cls)):
+        setattr(made, name, partial(getattr(cls, name).__func__, made))
     return made
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from functools import cache, wraps
 from importlib import import_module
 from typing import Any
@@ -47,6 +48,17 @@ _MAKING_TABLES = frozenset(
 )
 
 
+def _evaluating(fun: Any) -> Any:
+    """Return ``pandas.eval`` such that it finds the global names of rebuilt functions."""
+
+    @wraps(fun)
+    def call(expr: Any, *args: Any, level: int = 0, **kwargs: Any) -> Any:
+        names = import_module("funcgrad.numpy.frames").global_names(str(expr), sys._getframe(level + 1))
+        return fun(expr, *args, level=level + 1, **{"global_dict": names, **kwargs})
+
+    return call
+
+
 def function_of_pandas(fun: Any) -> Any:
     """Return a function of pandas such that it takes traced tables, and its tables take traced values.
 
@@ -56,6 +68,8 @@ def function_of_pandas(fun: Any) -> Any:
         True
     """
     name = getattr(fun, "__name__", None)
+    if name == "eval":
+        return _evaluating(fun)
     if name not in _CLASSIFYING | _MAKING_TABLES or isinstance(fun, type):
         return fun
 

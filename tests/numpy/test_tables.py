@@ -184,7 +184,7 @@ def test_jacobians_come_as_arrays():
 
 def test_what_would_lose_the_derivative_is_refused():
     with pytest.raises((ConversionError, TypeError)):
-        grad(lambda s: s.rolling(2, win_type="triang").sum().sum())(SERIES)
+        grad(lambda s: s.rolling(2, method="table").sum().sum())(SERIES)
     with pytest.raises((ConversionError, TypeError)):
         grad(lambda d: d.interp(t=15).sum())(ARRAY)
 
