@@ -16,7 +16,9 @@ from typing import Any
 import numpy as np
 
 from funcgrad import backend, tree
+from funcgrad.batching import unbatched_if_equal
 from funcgrad.core import Tracer
+from funcgrad.numpy.concretization import concrete
 from funcgrad.writable import Proxy, is_buffer
 
 
@@ -64,7 +66,8 @@ class TableArray(Proxy):
         return _wrap_like(self, found)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        return np.asarray(self._val, dtype)
+        whole = isinstance(self._val, Tracer) and self._val.dtype.kind in "bui"  # have no derivative: only labels do
+        return np.asarray(concrete(self._val, "table.values") if whole else self._val, dtype)
 
     def __getitem__(self, key: Any) -> Any:
         return _wrap_like(self, self._val[unwrap_from_table(key)])
@@ -102,7 +105,9 @@ def _is_table(x: Any) -> bool:
 
 
 def wrap_for_table(x: Any) -> Any:
-    """Wrap ``x`` for a table: a traced array or number becomes ``TableArray``."""
+    """Wrap ``x`` for a table: a traced array or number becomes ``TableArray``, positions that examples share plain."""
+    if isinstance(x, Tracer) and x.dtype.kind in "iu":
+        x = unbatched_if_equal(x)
     return TableArray(x) if isinstance(x, Tracer) else x
 
 
