@@ -521,6 +521,7 @@ def _first_of(whole: Operation, vjp_rules: Sequence[_VJPRule | None], hidden: in
 
     made = Primitive(name, impl, rules.reverse_first, forward, batch, loose=multiple.loose)
     call: Operation = make_function(name, _FIRST, _SHARED, primitive=made, whole=whole, plan_vjp=rules.plan_vjp)
+    call.whole = whole  # type: ignore[attr-defined]  # where pickle finds it
     return finish_operation(call, made)
 
 
