@@ -25,6 +25,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from importlib import import_module
+from operator import attrgetter
 from threading import get_ident
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 from weakref import ref
@@ -419,6 +420,10 @@ class Primitive:
         for name, operation in list(vars(module).items() if module is not None else ()):
             if getattr(operation, "primitive", None) is self:
                 return _named, (home, name)
+            parts = vars(operation) if hasattr(operation, "primitive") else {}  # such as ``whole``, with hidden results
+            for part, inner in parts.items():
+                if getattr(inner, "primitive", None) is self:
+                    return _named, (home, f"{name}.{part}")
         raise InputError(
             f"pickle: an operation is stored by its name in a module, got {self!r}, which stands in none. Define it "
             "at the top of a module, or store the function and run it again."
@@ -497,7 +502,7 @@ class Primitive:
 
 
 def _named(home: str, name: str) -> Any:
-    return getattr(import_module(home), name).primitive
+    return attrgetter(name)(import_module(home)).primitive
 
 
 def bind(primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:

@@ -499,6 +499,7 @@ def _first_of(whole: Operation, vjp_rules: Sequence[_VJPRule | None], hidden: in
     call = make_any(
         made, made.kernel(np), rules.plan_vjp, arity=len(vjp_rules), computed="whole(*values, **params)", whole=whole
     )
+    call.whole = whole  # type: ignore[attr-defined]  # where pickle finds it
     return finish_operation(made, call)
 
 

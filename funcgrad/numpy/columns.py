@@ -254,6 +254,16 @@ class TracedColumn(pd.api.extensions.ExtensionArray):  # type: ignore[misc]
         """Return the numbers without repetitions, in the order of their first occurrence."""
         return self[np.sort(np.unique(self._plain(), return_index=True)[1])]
 
+    def _mode(self, dropna: bool = True) -> Any:
+        """Return the most frequent numbers in increasing order, each read where it occurs first."""
+        missing = self.isna()
+        there, gaps = np.flatnonzero(~missing), np.flatnonzero(missing)
+        _, first, counts = np.unique(self[there]._plain(), return_index=True, return_counts=True)
+        rows = there[first]
+        if not dropna and len(gaps):
+            rows, counts = np.append(rows, gaps[0]), np.append(counts, len(gaps))
+        return self[rows[counts == counts.max(initial=0)]]
+
     def duplicated(self, keep: Any = "first") -> Any:
         """Return where numbers are repetitions."""
         return pd.Series(self._plain()).duplicated(keep).to_numpy()

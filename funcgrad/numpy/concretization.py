@@ -135,6 +135,11 @@ def _value_of_all_examples(x: Tracer) -> Any:
 
 def _error_for_differing_examples(x: Tracer, request: str, size: int) -> ConcretizationError:
     """Return the error for a request for one value from a traced value that differs between examples of a ``vmap``."""
+    if not size:
+        return ConcretizationError(
+            f"{request}: one value was asked for, got {describe(x)} in a vmap without examples{user_line()}. Return "
+            "the result for an empty batch before the vmap."
+        )
     ways = [
         "Instead of `if`, `while`, `and`, `or`, `not`, min or max use funcgrad.numpy's where(condition, a, b), "
         "logical_and, minimum, ...",

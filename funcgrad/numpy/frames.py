@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import operator
+import re
+import sys
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from importlib import import_module
 from inspect import signature
+from types import FrameType
 from typing import Any
 
 import numpy as np
 
 import funcgrad.numpy as fnp
 from funcgrad import tree
-from funcgrad.core import Tracer
+from funcgrad.core import READ_ONLY, Tracer
 from funcgrad.errors import ConversionError
 from funcgrad.numpy.columns import (
     TracedColumn,
@@ -29,13 +33,17 @@ from funcgrad.numpy.hints import user_line
 from funcgrad.numpy.table_groups import frame_of_rows, with_traced_groups
 from funcgrad.numpy.table_writes import WritableTable, writes_parts
 from funcgrad.numpy.tables import Labels, TableArray, fits_shape
-from funcgrad.numpy.windows import DecayingWindows, Windows, decay_of, with_traced_results
+from funcgrad.numpy.windows import DecayingWindows, WeightedWindows, Windows, decay_of, with_traced_results
 from funcgrad.writable import is_buffer
 
 pd: Any = import_module("pandas")
 
 #: Key in ``attrs`` under which a table keeps leaves that are not arrays.
 _LEAF_LABEL = "⟨leaf⟩"
+#: Whether ``frame.values`` may share memory with the frame, as before pandas 3, and a write changes both.
+_WRITES_THROUGH = bool(pd.DataFrame(np.zeros((1, 1))).to_numpy().flags.writeable)
+#: Options of ``rolling`` after the window, in the order in which they may be given without names.
+_ROLLING_OPTIONS = ("min_periods", "center", "win_type", "on", "closed", "step", "method")
 
 
 # ---- tables whose products take traced values --------------------------------------------------------------
@@ -88,6 +96,13 @@ class _Table(WritableTable):
 
     aggregate = agg
 
+    def asof(self, where: Any, subset: Any = None) -> Any:
+        """Return the last number, or row, at or before ``where`` that is not missing."""
+        if not _holds_traced(self) or pd.api.types.is_list_like(where):
+            return super().asof(where, subset)  # type: ignore[misc]
+        where = pd.Timestamp(where) if isinstance(where, str) else where
+        return super().asof([where], subset).iloc[0]  # type: ignore[misc]  # pandas would test a single number for NaN
+
     def groupby(self, *args: Any, **kwargs: Any) -> Any:
         """Return the groups of rows with the same key."""
         found = super().groupby(*args, **kwargs)  # type: ignore[misc]
@@ -98,13 +113,15 @@ class _Table(WritableTable):
         if not _holds_traced(self):
             traced = Windows(self, lambda table: table.rolling(window, *args, **kwargs))
             return with_traced_results(super().rolling(window, *args, **kwargs), traced)  # type: ignore[misc]
-        if kwargs.get("win_type") or kwargs.get("on") or kwargs.get("method", "single") != "single":
+        options = dict(zip(_ROLLING_OPTIONS, args, strict=False)) | kwargs
+        if options.get("on") or options.get("method", "single") != "single":
             raise ConversionError(
-                "rolling: windows of traced values have equal weights and the labels of the table, got "
-                f"{', '.join(kwargs)}{user_line()}. Take windows of series.to_numpy() with "
+                f"rolling: windows of traced values have the labels of the table, got {', '.join(options)}"
+                f"{user_line()}. Take windows of series.to_numpy() with "
                 "funcgrad.numpy.lib.stride_tricks.sliding_window_view."
             )
-        return Windows(self, lambda table: table.rolling(window, *args, **kwargs))
+        kind = WeightedWindows if options.get("win_type") else Windows
+        return kind(self, lambda table: table.rolling(window, *args, **kwargs))
 
     def expanding(self, *args: Any, **kwargs: Any) -> Any:
         """Return the windows from the first row to each row."""
@@ -245,7 +262,7 @@ class TracedFrame(_Table, pd.DataFrame):  # type: ignore[misc]
 
     _constructor = property(lambda self: TracedFrame)
     _constructor_sliced = property(lambda self: TracedSeries)
-    values = property(lambda self: values(self))
+    values = property(lambda self: self.to_numpy())
 
     def apply(self, func: Any, axis: Any = 0, *args: Any, **kwargs: Any) -> Any:
         """Apply a function to each column or row; rows go through the transpose, because pandas makes them arrays."""
@@ -287,9 +304,10 @@ class TracedFrame(_Table, pd.DataFrame):  # type: ignore[misc]
 
     def eval(self, expr: str, *args: Any, **kwargs: Any) -> Any:
         """Evaluate an expression in the names of the columns."""
-        in_place = args or kwargs.get("inplace")
+        in_place, level = args or kwargs.get("inplace"), kwargs.pop("level", 0) + 1
         table = self._with_one_kind() if _holds_traced(self) and not in_place else self
-        return pd.DataFrame.eval(table, expr, *args, level=kwargs.pop("level", 0) + 1, **kwargs)
+        given = {"global_dict": global_names(expr, sys._getframe(level)), **kwargs}
+        return pd.DataFrame.eval(table, expr, *args, level=level, **given)
 
     def insert(self, loc: Any, column: Any, value: Any, *args: Any, **kwargs: Any) -> None:
         """Insert a column."""
@@ -329,7 +347,12 @@ class TracedFrame(_Table, pd.DataFrame):  # type: ignore[misc]
 
     def to_numpy(self, *args: Any, **kwargs: Any) -> Any:
         """Return the values as one array, which is traced if a column is."""
-        return values(self) if _holds_traced(self) else super().to_numpy(*args, **kwargs)
+        if not _holds_traced(self):
+            return super().to_numpy(*args, **kwargs)
+        found = values(self)
+        if _WRITES_THROUGH:  # a write would change the table, too
+            found.alias = READ_ONLY
+        return found
 
 
 def _first_rows(table: Any, n: int, keep: str, ascending: bool, **by: Any) -> Any:
@@ -343,6 +366,15 @@ def _first_rows(table: Any, n: int, keep: str, ascending: bool, **by: Any) -> An
     table = table.dropna(subset=by.get("by")) if by else table.dropna()
     table = table if keep == "first" else table.iloc[::-1]
     return table.sort_values(ascending=ascending, kind="stable", **by).iloc[:n]
+
+
+def global_names(expr: str, caller: FrameType) -> dict[str, Any]:
+    """Return the caller's global names for an expression: a rebuilt function finds some only at their first lookup."""
+    found = dict(caller.f_globals)
+    for name in set(re.findall(r"\w+", expr)) - found.keys():
+        with suppress(KeyError):
+            found[name] = caller.f_builtins[name]
+    return found
 
 
 def _as_columns(value: Any, frame: Any, key: Any) -> Any:

@@ -159,8 +159,10 @@ def _hint_for_library() -> str:
 
 def _takes_plain_values(name: str) -> str:
     if name in ("pandas", "xarray"):
-        values = "table.to_numpy()" if name == "pandas" else "table.data"
-        return f"{name} accepts no traced values here: compute with arrays, such as {values} @ x for table @ x."
+        example = "table.to_numpy() @ x for table @ x"
+        if name == "xarray":
+            example = "scipy.interpolate.interp1d(t, table.data) for table.interp"
+        return f"{name} accepts no traced values here: compute with arrays, such as {example}."
     return (
         f"{name} accepts no traced values: pass stop_gradient(x) if its result is a constant, or give the function "
         "that calls it a derivative with custom_vjp."

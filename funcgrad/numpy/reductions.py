@@ -17,7 +17,6 @@ from funcgrad.errors import InputError, ShapeError
 from funcgrad.kinds.linear import broadcast_to, conj, real, reduce_sum
 from funcgrad.numpy.axes import ALL_AXES, normalize_axes
 from funcgrad.numpy.creation import as_value, copy
-from funcgrad.numpy.faces import with_signature_of
 from funcgrad.numpy.output import compute_into
 from funcgrad.numpy.peeking import any_true
 from funcgrad.numpy.reducing import (
@@ -249,7 +248,6 @@ def _in_complex(a: Array, axis: Axes, dtype: Any, where: Any, mean: Any) -> tupl
     return a, mean
 
 
-@with_signature_of(var)
 def std(
     a: ArrayLike,
     axis: Axes = None,
@@ -257,7 +255,10 @@ def std(
     out: Any = None,
     ddof: float = 0,
     keepdims: bool = False,
-    **options: Any,
+    *,
+    where: ArrayLike | bool = True,
+    mean: ArrayLike | None = None,
+    correction: float | None = None,
 ) -> Array:
     """Return the standard deviation of the elements along ``axis``, by default of all; arguments as for ``var``.
 
@@ -268,8 +269,9 @@ def std(
         np.float64(2.0)
     """
     if out is not None:
+        options = {"where": where, "mean": mean, "correction": correction}
         return compute_into(std, out, a, axis, dtype, ddof=ddof, keepdims=keepdims, **options)
-    return sqrt(var(a, axis, dtype, None, ddof, keepdims, **options))
+    return sqrt(var(a, axis, dtype, None, ddof, keepdims, where=where, mean=mean, correction=correction))
 
 
 def _extremum(
@@ -449,30 +451,51 @@ def _where_not_nan(a: Array, where: ArrayLike | bool) -> Array | bool:
     return number if where is True else logical_and(number, as_value(where))
 
 
-@with_signature_of(sum)
-def nansum(a: ArrayLike, *args: Any, **kwargs: Any) -> Array:
+def nansum(
+    a: ArrayLike,
+    axis: Axes = None,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: bool = False,
+    initial: Scalar | None = None,
+    where: ArrayLike | bool = True,
+) -> Array:
     """Return the sum of the elements that are not NaN, 0 if all are NaN; arguments as for ``sum``.
 
     Example:
         >>> fnp.nansum([1.0, float("nan"), 2.0])
         np.float64(3.0)
     """
-    return sum(fill_nan(a, 0), *args, **kwargs)
+    return sum(fill_nan(a, 0), axis, dtype, out, keepdims, initial, where)
 
 
-@with_signature_of(prod)
-def nanprod(a: ArrayLike, *args: Any, **kwargs: Any) -> Array:
+def nanprod(
+    a: ArrayLike,
+    axis: Axes = None,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: bool = False,
+    initial: Scalar | None = None,
+    where: ArrayLike | bool = True,
+) -> Array:
     """Return the product of the elements that are not NaN, 1 if all are NaN; arguments as for ``prod``.
 
     Example:
         >>> fnp.nanprod([2.0, float("nan"), 3.0])
         np.float64(6.0)
     """
-    return prod(fill_nan(a, 1), *args, **kwargs)
+    return prod(fill_nan(a, 1), axis, dtype, out, keepdims, initial, where)
 
 
-@with_signature_of(mean)
-def nanmean(a: ArrayLike, *args: Any, where: ArrayLike | bool = True, **kwargs: Any) -> Array:
+def nanmean(
+    a: ArrayLike,
+    axis: Axes = None,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: bool = False,
+    *,
+    where: ArrayLike | bool = True,
+) -> Array:
     """Return the mean of the elements that are not NaN, NaN if all are NaN; arguments as for ``mean``.
 
     Example:
@@ -480,11 +503,21 @@ def nanmean(a: ArrayLike, *args: Any, where: ArrayLike | bool = True, **kwargs: 
         np.float64(1.5)
     """
     a = as_value(a)
-    return mean(a, *args, where=_where_not_nan(a, where), **kwargs)
+    return mean(a, axis, dtype, out, keepdims, where=_where_not_nan(a, where))
 
 
-@with_signature_of(var)
-def nanvar(a: ArrayLike, *args: Any, where: ArrayLike | bool = True, **kwargs: Any) -> Array:
+def nanvar(
+    a: ArrayLike,
+    axis: Axes = None,
+    dtype: Any = None,
+    out: Any = None,
+    ddof: float = 0,
+    keepdims: bool = False,
+    *,
+    where: ArrayLike | bool = True,
+    mean: ArrayLike | None = None,
+    correction: float | None = None,
+) -> Array:
     """Return the variance of the elements that are not NaN, NaN if all are NaN; arguments as for ``var``.
 
     Example:
@@ -492,10 +525,10 @@ def nanvar(a: ArrayLike, *args: Any, where: ArrayLike | bool = True, **kwargs: A
         np.float64(4.0)
     """
     a = as_value(a)
-    return var(a, *args, where=_where_not_nan(a, where), **kwargs)
+    where = _where_not_nan(a, where)
+    return var(a, axis, dtype, out, ddof, keepdims, where=where, mean=mean, correction=correction)
 
 
-@with_signature_of(var)
 def nanstd(
     a: ArrayLike,
     axis: Axes = None,
@@ -503,7 +536,10 @@ def nanstd(
     out: Any = None,
     ddof: float = 0,
     keepdims: bool = False,
-    **options: Any,
+    *,
+    where: ArrayLike | bool = True,
+    mean: ArrayLike | None = None,
+    correction: float | None = None,
 ) -> Array:
     """Return the standard deviation of the elements that are not NaN, NaN if all are NaN; arguments as for ``var``.
 
@@ -512,40 +548,47 @@ def nanstd(
         np.float64(2.0)
     """
     if out is not None:
+        options = {"where": where, "mean": mean, "correction": correction}
         return compute_into(nanstd, out, a, axis, dtype, ddof=ddof, keepdims=keepdims, **options)
-    return sqrt(nanvar(a, axis, dtype, None, ddof, keepdims, **options))
+    return sqrt(nanvar(a, axis, dtype, None, ddof, keepdims, where=where, mean=mean, correction=correction))
 
 
-@with_signature_of(max)
-def nanmax(a: ArrayLike, *args: Any, **kwargs: Any) -> Array:
-    """Return the largest element that is not NaN, NaN if all are NaN; arguments and gradient as for ``max``.
-
-    Example:
-        >>> fnp.nanmax([1.0, float("nan"), 2.0])
-        np.float64(2.0)
-    """
-    return _extremum_without_nan("max", a, *args, **kwargs)
-
-
-@with_signature_of(min)
-def nanmin(a: ArrayLike, *args: Any, **kwargs: Any) -> Array:
-    """Return the smallest element that is not NaN, NaN if all are NaN; arguments and gradient as for ``max``.
-
-    Example:
-        >>> fnp.nanmin([1.0, float("nan"), 2.0])
-        np.float64(1.0)
-    """
-    return _extremum_without_nan("min", a, *args, **kwargs)
-
-
-def _extremum_without_nan(
-    name: str,
+def nanmax(
     a: ArrayLike,
     axis: Axes = None,
     out: Any = None,
     keepdims: bool = False,
     initial: Scalar | None = None,
     where: ArrayLike | bool = True,
+) -> Array:
+    """Return the largest element that is not NaN, NaN if all are NaN; arguments and gradient as for ``max``.
+
+    Example:
+        >>> fnp.nanmax([1.0, float("nan"), 2.0])
+        np.float64(2.0)
+    """
+    return _extremum_without_nan("max", a, axis, out, keepdims, initial, where)
+
+
+def nanmin(
+    a: ArrayLike,
+    axis: Axes = None,
+    out: Any = None,
+    keepdims: bool = False,
+    initial: Scalar | None = None,
+    where: ArrayLike | bool = True,
+) -> Array:
+    """Return the smallest element that is not NaN, NaN if all are NaN; arguments and gradient as for ``max``.
+
+    Example:
+        >>> fnp.nanmin([1.0, float("nan"), 2.0])
+        np.float64(1.0)
+    """
+    return _extremum_without_nan("min", a, axis, out, keepdims, initial, where)
+
+
+def _extremum_without_nan(
+    name: str, a: ArrayLike, axis: Axes, out: Any, keepdims: bool, initial: Scalar | None, where: ArrayLike | bool
 ) -> Array:
     if out is not None:
         own = nanmax if name == "max" else nanmin

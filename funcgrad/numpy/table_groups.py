@@ -36,6 +36,13 @@ class _Groups:
         """Return a quantile of each group; for a list, one of each."""
         return self.apply(lambda part: part.quantile(q, interpolation=interpolation))  # type: ignore[attr-defined]
 
+    def ohlc(self) -> Any:
+        """Return the first, the largest, the smallest and the last number of each group."""
+        groups: Any = self
+        if groups.obj.ndim == 1:
+            return groups.agg(["first", "max", "min", "last"]).set_axis(["open", "high", "low", "close"], axis=1)
+        return groups._apply_to_column_groupbys(lambda part: with_traced_groups(part).ohlc())
+
     def parts(self) -> list[tuple[Any, Any]]:
         """Return the groups with their keys, without the columns of the keys."""
         shown: Any = self

@@ -9,13 +9,16 @@ from __future__ import annotations
 import operator
 import sys
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from typing import Any
 
 import numpy as np
 
 from funcgrad import backend, tree
+from funcgrad.batching import unbatched_if_equal
 from funcgrad.core import Tracer
+from funcgrad.numpy.concretization import concrete
 from funcgrad.writable import Proxy, is_buffer
 
 
@@ -63,7 +66,8 @@ class TableArray(Proxy):
         return _wrap_like(self, found)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        return np.asarray(self._val, dtype)
+        whole = isinstance(self._val, Tracer) and self._val.dtype.kind in "bui"  # have no derivative: only labels do
+        return np.asarray(concrete(self._val, "table.values") if whole else self._val, dtype)
 
     def __getitem__(self, key: Any) -> Any:
         return _wrap_like(self, self._val[unwrap_from_table(key)])
@@ -101,7 +105,9 @@ def _is_table(x: Any) -> bool:
 
 
 def wrap_for_table(x: Any) -> Any:
-    """Wrap ``x`` for a table: a traced array or number becomes ``TableArray``."""
+    """Wrap ``x`` for a table: a traced array or number becomes ``TableArray``, positions that examples share plain."""
+    if isinstance(x, Tracer) and x.dtype.kind in "iu":
+        x = unbatched_if_equal(x)
     return TableArray(x) if isinstance(x, Tracer) else x
 
 
@@ -189,8 +195,12 @@ def unlabel_number(out: Any) -> Any:
     return tree.leaves(out)[0] if is_labelled and tree.is_container(type(out)) else out
 
 
+#: Methods of pandas' classes that construct tables.
+CONSTRUCTING_METHODS = frozenset(("from_dict", "from_records"))
+
+
 def table_constructor(cls: Any) -> Callable[..., Any]:
-    """Return a function that constructs tables of ``cls`` and also accepts traced arrays.
+    """Return a function that constructs tables of ``cls`` and also accepts traced arrays; pandas' has ``from_dict``.
 
     Args:
         cls: ``Series`` or ``DataFrame`` of pandas, ``DataArray``, ``Variable`` or ``Dataset`` of xarray.
@@ -213,10 +223,12 @@ def table_constructor(cls: Any) -> Callable[..., Any]:
             return TableArray(x)
         return import_module("funcgrad.numpy.frames").as_table(x)
 
+    def of_xarray(*args: Any, **kwargs: Any) -> Any:
+        register_loaded()
+        return accept_traced(cls(*map(inside, args), **{name: inside(x) for name, x in kwargs.items()}))
+
     def made(*args: Any, **kwargs: Any) -> Any:
         register_loaded()
-        if not of_pandas:
-            return accept_traced(cls(*map(inside, args), **{name: inside(x) for name, x in kwargs.items()}))
         frames = import_module("funcgrad.numpy.frames")
         data: Any = args[0] if args else kwargs.get("data")
         if type(data) is list and cls.__name__ == "DataFrame" and (rows := frames.matrix_of_rows(data)) is not None:
@@ -228,6 +240,13 @@ def table_constructor(cls: Any) -> Callable[..., Any]:
         found = kind(*map(inside, args), **{name: inside(x) for name, x in kwargs.items()})
         return frames.accept_traced(frames.with_traced_columns(found))
 
+    return _with_constructing_methods(made, cls) if of_pandas else of_xarray
+
+
+def _with_constructing_methods(made: Any, cls: Any) -> Any:
+    """Give ``made`` the methods of a class of pandas that construct tables: they call ``made``, not the class."""
+    for name in CONSTRUCTING_METHODS & set(dir(cls)):
+        setattr(made, name, partial(getattr(cls, name).__func__, made))
     return made
 
 

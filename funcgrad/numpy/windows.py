@@ -234,6 +234,58 @@ _REDUCTIONS: dict[str, Callable[..., Any]] = {
 }
 
 
+class WeightedWindows(_TableWindows):
+    """Windows with weights, pandas' ``rolling(win_type=...)``; options of the weights come with each reduction."""
+
+    def _rows(self, options: dict[str, Any]) -> tuple[Any, Any, Any, Any]:
+        """Return the weights, the rows in each window, which of them count, and which windows have enough of them."""
+        options.pop("numeric_only", None)
+        missing, windows = self.table.isna().to_numpy(), self._plain_windows()
+        weights = getattr(import_module("scipy.signal.windows"), windows.win_type)(windows.window, **options)
+        ahead = (len(weights) - 1) // 2 if windows.center else 0
+        rows = np.arange(len(missing))[:: windows.step, None] + np.arange(1 - len(weights), 1) + ahead
+        there = (rows >= 0) & (rows < len(missing))
+        rows = np.where(there, rows, 0)
+        there &= ~missing[rows] if len(missing) else there
+        needed = len(weights) if windows.min_periods is None else windows.min_periods
+        return weights, rows, there, there.sum(1) >= max(needed, 1)
+
+    def _plain_windows(self) -> Any:
+        """Return pandas' windows of a series of zeros, which have checked the options."""
+        return self.begin(pd.Series(0.0, self.table.index))
+
+    def _finished(self, found: Any, enough: Any) -> Any:
+        return self._labelled(fnp.where(enough, found, np.nan), self._plain_windows().step or 1)
+
+    def _sum(self, **options: Any) -> Any:
+        weights, rows, there, enough = self._rows(options)
+        x = fnp.where(there, column_values(self.table)[rows], 0.0)
+        return self._finished(fnp.sum(x * weights, axis=1), enough)
+
+    def _mean(self, **options: Any) -> Any:
+        weights, rows, there, enough = self._rows(options)
+        x, total = fnp.where(there, column_values(self.table)[rows], 0.0), fnp.sum(fnp.where(there, weights, 0.0), 1)
+        return self._finished(fnp.sum(x * weights, axis=1) / fnp.where(enough, total, 1.0), enough)
+
+    def _variances(self, ddof: int, options: dict[str, Any]) -> tuple[Any, Any]:
+        """Return the variances, and where there are some: in pandas a row has the same weight in all windows."""
+        weights, rows, there, enough = self._rows(options)
+        enough &= there.sum(1) > ddof
+        weights = fnp.where(there, weights[rows % len(weights)], 0.0)
+        x = fnp.where(there, column_values(self.table)[rows], 0.0)
+        total = fnp.where(enough, fnp.sum(weights, 1), 1.0)
+        centred = x - (fnp.sum(weights * x, 1) / total)[:, None]
+        share = rows.shape[1] / max(rows.shape[1] - ddof, 1)
+        return fnp.where(enough, fnp.sum(weights * centred**2, 1) / total * share, 1.0), enough
+
+    def _var(self, ddof: int = 1, **options: Any) -> Any:
+        return self._finished(*self._variances(ddof, options))
+
+    def _std(self, ddof: int = 1, **options: Any) -> Any:
+        found, enough = self._variances(ddof, options)
+        return self._finished(fnp.sqrt(found), enough)
+
+
 # ---- exponentially decaying weights ---------------------------------------------------------------------------------
 
 

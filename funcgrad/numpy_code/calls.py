@@ -15,6 +15,7 @@ from types import CodeType
 from typing import Any
 from weakref import ref
 
+from funcgrad.numpy.tables import CONSTRUCTING_METHODS
 from funcgrad.numpy_code.conversions import as_format_string
 
 _GLOBAL, _NAME, _ATTRIBUTE = [dis.opmap[name] for name in ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_ATTR")]
@@ -145,6 +146,8 @@ def _is_call(steps: list[_Step], at: int, is_called: Callable[[str, str], bool])
     _, op, arg, name = steps[at]
     if name == "super":
         return op == _GLOBAL and _has_class(steps, at) and is_called("", name)
+    if at + 1 < len(steps) and steps[at + 1][3] in CONSTRUCTING_METHODS:
+        return _is_class_of_table(steps, at, is_called)
     if op == _GLOBAL:
         return bool(arg & 1) and is_called("", name)
     if op == _NAME:  # in code compiled from a text, where the flag is an instruction of its own
@@ -158,6 +161,14 @@ def _is_call(steps: list[_Step], at: int, is_called: Callable[[str, str], bool])
     is_pushed = following == _PUSHED and _FLAG_OFFSET == 1  # of a module, since Python 3.13
     is_last = bool(flagged & 1) and following not in _ATTRIBUTES
     return (is_method or is_pushed or is_last) and is_called(owner, name)
+
+
+def _is_class_of_table(steps: list[_Step], at: int, is_called: Callable[[str, str], bool]) -> bool:
+    """Whether the name before ``.from_dict`` is a global name, or an attribute of one, whose calls are replaced."""
+    op, name = steps[at][1], steps[at][3]
+    if op not in _ATTRIBUTES:
+        return is_called("", name)
+    return at > 0 and steps[at - 1][1] in (_GLOBAL, _NAME) and is_called(steps[at - 1][3], name)
 
 
 def _has_class(steps: list[_Step], at: int) -> bool:

@@ -26,8 +26,8 @@ from funcgrad.writable import CONSTANTS, Proxy
 
 
 def is_traced(x: Any) -> bool:
-    """Whether ``x`` is a traced value; a buffer, which holds constants, is not."""
-    return issubclass(type(x), Tracer) and x._trace is not CONSTANTS
+    """Whether ``x`` is a traced value: a buffer, which holds constants, is one only if JAX traces what it holds."""
+    return issubclass(type(x), Tracer) and (x._trace is not CONSTANTS or is_jax_tracer(x._val))
 
 
 #: Containers whose members are checked, views of dictionary values among them.

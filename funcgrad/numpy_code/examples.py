@@ -11,11 +11,12 @@ from typing import Any
 
 import funcgrad.numpy as fnp
 from funcgrad import backend, tree
-from funcgrad.batching import is_in_batch, split_into_examples
-from funcgrad.core import Tracer, is_array, replace_at, tracer_of
+from funcgrad.batching import BatchTrace, is_in_batch, split_into_examples
+from funcgrad.core import Tracer, is_array, replace_at, tracer_of, traces_of
 from funcgrad.errors import ConcretizationError, FuncgradError, NotDifferentiableError
 from funcgrad.kinds.custom import CustomRules, custom_call
 from funcgrad.numpy.concretization import forget_refusal
+from funcgrad.numpy.hints import user_line
 from funcgrad.numpy_code.own import own
 from funcgrad.shared_state import pending_refusals
 
@@ -48,6 +49,12 @@ def with_example_loop(fun: Callable[..., Any], name: str) -> Callable[..., Any]:
             traced = [i for i, leaf in enumerate(leaves) if isinstance(leaf, Tracer)]
             if getattr(error, "compiled", False) or not any(map(is_in_batch, leaves)):
                 raise
+            if any(type(trace) is BatchTrace and not trace.size for trace in traces_of(leaves)):
+                public = ".".join([part for part in name.split(".") if part[0] != "_"])
+                raise ConcretizationError(
+                    f"{public}: the shape of the result follows from an example, got a vmap without examples"
+                    f"{user_line()}. Return the result for an empty batch before the vmap."
+                ) from None
             forget_refusal()
             results = _FlatCall(fun, leaves, spec, traced)
             try:

@@ -3,7 +3,8 @@
 The code shows which names are called, but not whether a local variable or an entry of a table holds a class. So
 the function is compiled again from its source, with ``⟨called⟩(dtype)(x)`` for ``dtype(x)`` and
 ``⟨called⟩(kinds["rate"])(x)`` for ``kinds["rate"](x)``, and likewise for ``pd.Series(x)`` if the function, or one
-around it, imports ``pd``. If there is no source, or the source has changed, the code stays unchanged.
+around it, imports ``pd``; ``x.copy()`` becomes ``⟨.copy⟩(x)``. If there is no source, or the source has changed, the
+code stays unchanged.
 """
 
 from __future__ import annotations
@@ -19,12 +20,15 @@ from typing import Any
 
 import numpy as np
 
+from funcgrad.numpy.tables import CONSTRUCTING_METHODS
 from funcgrad.numpy_code.calls import IdentityCache, call_name
 from funcgrad.numpy_code.reading import TABLE_CLASSES
 
 _COMPILED_CODES = IdentityCache()
 #: Classes that are called as those of modules, which a function may import itself.
 _CLASSES = frozenset((*map(str, np.sctypeDict), "double", "single")).union(*TABLE_CLASSES.values())
+#: Methods without arguments that are replaced by functions, see ``scope``.
+CALLED_METHODS = ("__array__", "copy")
 _FUTURE = 0
 for _feature in __future__.all_feature_names:
     _FUTURE |= getattr(__future__, _feature).compiler_flag
@@ -43,7 +47,7 @@ def with_local_calls(code: CodeType) -> CodeType:
 
 
 class _Calls(ast.NodeTransformer):
-    """Wrap variables and table entries that are called, and replace calls of ``x.__array__()``.
+    """Wrap variables and table entries that are called, and replace calls of the ``CALLED_METHODS``.
 
     Args:
         names: local variables.
@@ -56,15 +60,23 @@ class _Calls(ast.NodeTransformer):
     def visit_Call(self, node: ast.Call) -> Any:
         """Change a call, and the calls inside it."""
         self.generic_visit(node)
-        if isinstance(node.func, ast.Subscript) or self._is_local(node.func) or self._is_of_module(node.func):
-            asked = ast.Call(ast.Name(call_name("called"), ast.Load()), [node.func], [])
-            node.func = ast.copy_location(asked, node.func)
-            self.changed = True
-        if isinstance(node.func, ast.Attribute) and node.func.attr == "__array__" and not (node.args or node.keywords):
-            node.args = [node.func.value]
-            node.func = ast.copy_location(ast.Name(call_name("__array__"), ast.Load()), node.func)
+        func = node.func
+        if isinstance(func, ast.Subscript) or self._is_local(func) or self._is_of_module(func):
+            node.func = self._asked(func)
+        if isinstance(func, ast.Attribute) and func.attr in CONSTRUCTING_METHODS and self._is_class(func.value):
+            func.value = self._asked(func.value)
+        if isinstance(func, ast.Attribute) and func.attr in CALLED_METHODS and not (node.args or node.keywords):
+            node.args = [func.value]
+            node.func = ast.copy_location(ast.Name(call_name(f".{func.attr}"), ast.Load()), func)
             self.changed = True
         return node
+
+    def _asked(self, node: ast.expr) -> ast.expr:
+        self.changed = True
+        return ast.copy_location(ast.Call(ast.Name(call_name("called"), ast.Load()), [node], []), node)
+
+    def _is_class(self, node: ast.expr) -> bool:
+        return self._is_of_module(node) or self._is_local(node)
 
     def _is_local(self, node: ast.expr) -> bool:
         return isinstance(node, ast.Name) and node.id in self.names

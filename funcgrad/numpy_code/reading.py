@@ -16,7 +16,7 @@ from funcgrad.core import Tracer
 from funcgrad.numpy.concretization import check_text, refuse_conversion
 from funcgrad.numpy.tables import table_constructor
 from funcgrad.numpy_code.libraries import KEPT_PACKAGES, package_of
-from funcgrad.numpy_code.tables import function_of_pandas
+from funcgrad.numpy_code.tables import function_of_pandas, function_of_xarray
 
 #: Functions and classes that read numbers from texts, by module of Python.
 READER_MODULES = {
@@ -42,8 +42,8 @@ _READER_NAMES = frozenset.union(
 def refusing_reader(value: Any) -> Any:
     """Return a function or class that reads numbers from texts such that it refuses texts of traced numbers.
 
-    A class of tables becomes one that takes traced arrays, and functions of pandas ones that take traced tables; any
-    other value is returned unchanged.
+    A class of tables becomes one that takes traced arrays, and functions of pandas and xarray ones that take traced
+    tables; any other value is returned unchanged.
 
     Example:
         >>> from fractions import Fraction
@@ -53,8 +53,8 @@ def refusing_reader(value: Any) -> Any:
     home = (package_of(getattr(value, "__module__", None)) or "").lstrip("_")
     if home in TABLE_CLASSES and isinstance(value, type) and value.__name__ in TABLE_CLASSES[home]:
         return table_constructor(value)
-    if home == "pandas":
-        return function_of_pandas(value)
+    if home in TABLE_CLASSES:
+        return function_of_pandas(value) if home == "pandas" else function_of_xarray(value)
     if home not in READER_MODULES or getattr(value, "__name__", None) not in READER_MODULES[home]:
         return value
     return refusing_traced(value)

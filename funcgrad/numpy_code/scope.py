@@ -22,6 +22,7 @@ from funcgrad.core import Tracer
 from funcgrad.numpy.concretization import check_text
 from funcgrad.numpy_code.calls import call_name, source_name, with_calls
 from funcgrad.numpy_code.classes import can_become_stale, is_up_to_date
+from funcgrad.numpy_code.conversions import as_writable
 from funcgrad.numpy_code.libraries import package_of
 from funcgrad.numpy_code.names import is_mirrored, replacement_in_calls
 from funcgrad.numpy_code.reading import READER_MODULES, TABLE_CLASSES
@@ -352,8 +353,16 @@ def _array_of(x: Any) -> Any:
     return x if issubclass(type(x), Tracer) else x.__array__()
 
 
+def _copy_of(x: Any) -> Any:
+    """Return ``x.copy()``; traced values can be written to the copy of an array that is constant."""
+    found = x.copy()
+    return as_writable(found) if type(x) is np.ndarray else found
+
+
 #: Functions that ``with_local_calls`` inserts into code, by the names that it uses for them.
-_CALL_HELPERS: dict[str, Callable[..., Any]] = {"called": replacement_in_calls, "__array__": _array_of}
+_CALL_HELPERS: dict[str, Callable[..., Any]] = {
+    "called": replacement_in_calls, ".__array__": _array_of, ".copy": _copy_of,
+}  # fmt: skip
 
 
 def _unless_redefined(made: Callable[..., Any]) -> Callable[[Any], Any]:

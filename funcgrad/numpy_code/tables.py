@@ -1,17 +1,22 @@
-"""Functions of NumPy and pandas that take tables of pandas and xarray with traced values."""
+"""Functions of NumPy, pandas and xarray that take tables with traced values."""
 
 from __future__ import annotations
 
-from functools import cache, wraps
+import sys
+from collections.abc import Callable
+from functools import cache, partial, wraps
 from importlib import import_module
+from types import FunctionType
 from typing import Any
 
 import numpy as np
 
+import funcgrad.numpy as fnp
 from funcgrad.backend import is_table_class
 from funcgrad.core import Tracer
+from funcgrad.numpy.tables import accept_traced, unwrap_from_table, wrap_for_table
 
-__all__ = ["accepting_tables", "function_of_pandas"]
+__all__ = ["accepting_tables", "function_of_pandas", "function_of_xarray"]
 
 #: NumPy's functions that call the method of an object: for tables, missing numbers and labels are the table's.
 _METHODS = frozenset(
@@ -47,6 +52,17 @@ _MAKING_TABLES = frozenset(
 )
 
 
+def _evaluating(fun: Any) -> Any:
+    """Return ``pandas.eval`` such that it finds the global names of rebuilt functions."""
+
+    @wraps(fun)
+    def call(expr: Any, *args: Any, level: int = 0, **kwargs: Any) -> Any:
+        names = import_module("funcgrad.numpy.frames").global_names(str(expr), sys._getframe(level + 1))
+        return fun(expr, *args, level=level + 1, **{"global_dict": names, **kwargs})
+
+    return call
+
+
 def function_of_pandas(fun: Any) -> Any:
     """Return a function of pandas such that it takes traced tables, and its tables take traced values.
 
@@ -56,6 +72,8 @@ def function_of_pandas(fun: Any) -> Any:
         True
     """
     name = getattr(fun, "__name__", None)
+    if name == "eval":
+        return _evaluating(fun)
     if name not in _CLASSIFYING | _MAKING_TABLES or isinstance(fun, type):
         return fun
 
@@ -67,3 +85,48 @@ def function_of_pandas(fun: Any) -> Any:
         return import_module("funcgrad.numpy.frames").accept_traced(fun(*args, **kwargs))
 
     return call
+
+
+def function_of_xarray(fun: Any) -> Any:
+    """Return a function of xarray such that it takes traced arrays and numbers, and its tables take traced values.
+
+    Example:
+        >>> function_of_xarray(len) is len
+        True
+    """
+    if type(fun) is not FunctionType:
+        return fun
+    applies = fun.__name__ == "apply_ufunc"
+
+    @wraps(fun)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if applies:
+            args = (_of_arrays(args[0], len(args) - 1, kwargs), *args[1:])
+        found = fun(*map(wrap_for_table, args), **{name: wrap_for_table(x) for name, x in kwargs.items()})
+        return tuple(map(_as_accepting, found)) if type(found) is tuple else _as_accepting(found)
+
+    return call
+
+
+def _as_accepting(x: Any) -> Any:
+    return accept_traced(x) if type(x).__name__ in ("DataArray", "Dataset") else x
+
+
+def _of_arrays(func: Callable[..., Any], count: int, options: dict[str, Any]) -> Callable[..., Any]:
+    """Return what ``xarray.apply_ufunc`` calls with the arrays in ``count`` tables: ``func`` takes the traced arrays.
+
+    With ``vectorize``, the option is taken out of ``options``: funcgrad's ``vectorize`` calls ``func``.
+    """
+    func = partial(func, **(options.pop("kwargs", None) or {}))
+    if options.get("vectorize") and not options.get("exclude_dims"):
+        options.pop("vectorize")
+        axes = (options.get("input_core_dims") or [()] * count, options.get("output_core_dims", ((),)))
+        names = {name: f"d{i}" for i, name in enumerate({name: 0 for side in axes for dims in side for name in dims})}
+        sides = [",".join(f"({','.join(names[name] for name in dims)})" for dims in side) for side in axes]
+        func = fnp.vectorize(func, signature="->".join(sides))
+
+    def apply(*arrays: Any) -> Any:
+        found = func(*map(unwrap_from_table, arrays))
+        return tuple(map(wrap_for_table, found)) if type(found) is tuple else wrap_for_table(found)
+
+    return apply

@@ -6,12 +6,15 @@ import pickle
 import numpy as np
 import pytest
 
+import funcgrad.nn as fnn
 import funcgrad.numpy as fnp
+import funcgrad.scipy.special as fsp
 from funcgrad import checkpoint, custom_vjp, grad, hessian, jvp, linearize, no_grad, trace, vjp, vmap
 from funcgrad.core import Primitive
 from funcgrad.errors import ConcretizationError, InputError
 from funcgrad.interop import crosscheck, jit
 from funcgrad.kinds import elementwise
+from funcgrad.scipy import stats
 from funcgrad.transforms import profile
 
 X = np.array([0.5, 1.5])
@@ -123,3 +126,37 @@ def test_operations_are_stored_by_name():
     assert type(cube.primitive) is Primitive
     with pytest.raises(InputError, match=r"^pickle: an operation is stored by its name .* got <primitive cube>"):
         pickle.dumps(trace(cube)(2.0))
+
+
+#: Functions whose graphs hold operations that no module has by their name: with hidden results, of rules, of helpers.
+OF_PRIVATE_OPERATIONS = {
+    "standardize": fnn.standardize,
+    "gelu": fnn.gelu,
+    "gelu, exact": lambda x: fnn.gelu(x, approximate=False),
+    "softmax_cross_entropy": lambda x: fnn.softmax_cross_entropy(x, np.array([0.25, 0.75])),
+    "class of softmax_cross_entropy": lambda x: fnn.softmax_cross_entropy(x, np.array(1)),
+    "elliprj": lambda x: fsp.elliprj(x[0], x[1], 1.0, 2.0),
+    "ncfdtr": lambda x: fsp.ncfdtr(2.0, 3.0, x[0], x[1]),
+    "logsumexp": fsp.logsumexp,
+    "log_ndtr": fsp.log_ndtr,
+    "kve": lambda x: fsp.kve(x[0], x[1]),
+    "pseudo_huber": lambda x: fsp.pseudo_huber(x[0], x[1]),
+}
+
+
+@pytest.mark.parametrize("name", OF_PRIVATE_OPERATIONS)
+def test_graphs_with_private_operations(name):
+    f = lambda x: fnp.sum(fnp.sin(OF_PRIVATE_OPERATIONS[name](x)))
+    for fun in (f, grad(f), lambda x: grad(lambda x: fnp.sum(grad(f)(x)))(x)):
+        graph = trace(fun)(X)
+        same(pickle.loads(pickle.dumps(graph))(X), graph(X))
+
+
+@pytest.mark.parametrize("way", COPIES)
+def test_distributions_are_stored_by_name(way):
+    for name in ("norm", "t", "beta", "poisson", "multivariate_normal", "weibull_max"):
+        distribution = getattr(stats, name)
+        assert COPIES[way](distribution) is distribution
+    method = COPIES[way](stats.gamma.logpdf)
+    assert grad(method, 1)(2.0, 3.0) == grad(stats.gamma.logpdf, 1)(2.0, 3.0)
+    same(COPIES[way](stats.gamma(2.0, scale=3.0)).pdf(X), stats.gamma.pdf(X, 2.0, scale=3.0))

@@ -377,6 +377,27 @@ def test_it_is_a_function_like_others():
         from_numpy(3.0)
 
 
+CONVERTED = {
+    "np.float64": lambda x: np.float64(x) ** 2,
+    "np.float32": lambda x: np.float32(x) * np.float32(2.0),
+    "np.complex128": lambda x: np.abs(np.complex128(x) ** 2 * 1j),
+    "float": lambda x: math.sin(float(x)) * np.float64(x),
+    "complex": lambda x: complex(x, 1.0).real * x,
+    "int": lambda x: int(x) * x,
+    "in a list": lambda x: np.asarray([np.float64(x), 2.0]).prod(),
+}
+
+
+@pytest.mark.parametrize("name", CONVERTED)
+def test_numbers_of_jax_are_converted_outside_of_a_transform(name):
+    f, x = CONVERTED[name], 1.5
+    ours, given = from_numpy(f), jax.numpy.asarray(x)
+    assert float(jax.jit(ours)(given)) == pytest.approx(float(f(x)), rel=1e-14)
+    assert float(jax.grad(ours)(given)) == pytest.approx(float(grad(f)(x)), rel=1e-14)
+    assert float(jax.grad(jax.grad(ours))(given)) == pytest.approx(float(grad(grad(f))(x)), rel=1e-13, abs=1e-14)
+    np.testing.assert_allclose(jax.vmap(ours)(jax.numpy.array([1.5, 1.7])), [f(1.5), f(1.7)], rtol=1e-14)
+
+
 def test_parts_of_arrays_of_jax_are_written_to():
     def adds_to_a_part(x):
         roots = np.sin(x)

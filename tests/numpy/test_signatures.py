@@ -104,6 +104,26 @@ def test_signature(name):
     assert same == (name not in OTHERWISE), f"{name}{inspect.signature(own)} of NumPy's {inspect.signature(numpys)}"
 
 
+def unexpected(function):
+    """Return what Python says of a wrong keyword; "" if it finds another mistake before."""
+    for args in ((np.ones(3),), (np.ones(3), np.ones(3)), ()):
+        try:
+            function(*args, wrong=3)
+        except (TypeError, ValueError) as error:
+            if "an unexpected keyword" in str(error):
+                return str(error)
+    return ""
+
+
+def test_a_wrong_keyword_is_reported_under_the_name_of_the_call():
+    said = {id(own): (own.__qualname__, unexpected(own)) for _, own in PAIRS.values()}
+    wrong = {name for name, text in said.values() if text and name not in text.partition("()")[0]}
+    assert wrong == {"clip"}  # without limits it is ``positive``, in NumPy too
+    assert {"std", "nanstd", "nanvar", "nanmax", "nansum", "sin", "qr"} <= {
+        name for name, text in said.values() if text
+    }
+
+
 def test_what_is_more_is_a_keyword():
     for name, more in MORE.items():
         for added in more:

@@ -44,6 +44,13 @@ WINDOWS = {
     "one of several": lambda t: t.rolling(3).agg("mean"),
     "correlation": lambda t: column(t).rolling(4, min_periods=3).corr(OTHER),
     "covariance": lambda t: column(t).expanding(3).cov(OTHER),
+    **{
+        f"triangles, {name}": lambda t, name=name: getattr(t.rolling(3, 2, win_type="triang"), name)()
+        for name in ("mean", "sum", "var", "std")
+    },
+    "a curve": lambda t: t.rolling(4, win_type="gaussian", center=True).mean(std=1.5),
+    "a curve, each second": lambda t: t.rolling(3, win_type="exponential", step=2).sum(center=0, tau=2.0, sym=False),
+    "a curve, in order": lambda t: t.rolling(5, 1, True, "hamming").var(ddof=0),
     "ewm, mean": lambda t: t.ewm(alpha=0.3).mean(),
     "ewm, span": lambda t: t.ewm(span=4, adjust=False).mean(),
     "ewm, one half": lambda t: t.ewm(span=3, adjust=False).mean(),
@@ -79,6 +86,12 @@ METHODS = {
     },
     "rank of missing": lambda t: t.rank(na_option="top") * t.sum(),
     "agg": lambda t: t.agg(["mean", "std"]) * 2.0,
+    "open, high, low, close": lambda t: t.resample("2D").ohlc(),
+    "open, high, low, close of groups": lambda t: t.groupby(KEY).ohlc(),
+    "asof": lambda t: t.asof("2020-01-03 12:00") * 2.0,
+    "asof of several": lambda t: t.asof([DAYS[0], DAYS[4]]),
+    "mode": lambda t: pd.concat([t, t.iloc[:2], t.iloc[:2]]).mode(),
+    "mode of missing": lambda t: t.where(t > 1.0).mode(dropna=False) + t.sum(),
     "np.cumsum": lambda t: np.cumsum(t, axis=0),
     "np.mean": lambda t: np.mean(t, axis=0) + float(column(t).iloc[0]),
     "np.std": lambda t: np.std(t, axis=0) + float(column(t).iloc[0]),
@@ -185,7 +198,13 @@ def test_columns_of_other_kinds():
 
 def test_errors_name_what_to_do():
     for wrong, error, match in (
-        (lambda x: (S * x).rolling(3, win_type="triang").mean().sum(), ConversionError, "sliding_window_view"),
+        (
+            lambda x: FRAME.mul(x, axis=0).rolling(3, method="table").mean().sum(),
+            ConversionError,
+            "sliding_window_view",
+        ),
+        (lambda x: (S * x).rolling(3, win_type="triang").median().sum(), AttributeError, "sliding_window_view"),
+        (lambda x: (S * x).rolling(3, win_type="square").mean().sum(), ValueError, "Invalid win_type"),
         (lambda x: (S * x).rolling(3).nunique().sum(), AttributeError, "sliding_window_view"),
         (lambda x: (S * x).ewm(alpha=x[0]).mean().sum(), ValueError, "alpha is out of its range"),
         (lambda x: (S * x).ewm(alpha=x[1], span=3).mean().sum(), ValueError, "give one of"),

@@ -9,8 +9,8 @@ import xarray as xr
 from helpers import differences
 
 import funcgrad.numpy as fnp
-from funcgrad import grad, jacrev, jvp, tree, value_and_grad, vjp
-from funcgrad.errors import ConversionError, FuncgradError
+from funcgrad import grad, hessian, jacrev, jvp, tree, value_and_grad, vjp, vmap
+from funcgrad.errors import ConcretizationError, ConversionError, FuncgradError
 from funcgrad.numpy.tables import TableArray, unlabel_number
 
 SERIES = pd.Series([1.0, 2.0, 3.0], index=list("abc"), name="rate")
@@ -160,6 +160,72 @@ def test_tables_made_of_traced_arrays(name):
     np.testing.assert_allclose(grad(f)(x), differences(f, x), rtol=1e-6, atol=1e-7)
 
 
+T = np.arange(6.0)
+
+
+def timed(x):
+    return xr.DataArray(x, dims="t", coords={"t": T})
+
+
+def pair(x):
+    least, running = xr.apply_ufunc(
+        lambda a: (np.min(a, -1), np.cumsum(a, -1)), timed(x), input_core_dims=[["t"]], output_core_dims=[[], ["t"]]
+    )
+    return least * (running**2).sum()
+
+
+def first_or_twice_the_next(a):
+    return a[0] if a[0] > 1.0 else 2.0 * a[1]
+
+
+LABELLED = {
+    "a function of arrays": lambda x: xr.apply_ufunc(lambda a: a**2 + np.sin(a), timed(x)).sum(),
+    "a function to a number": lambda x: xr.apply_ufunc(
+        np.sum, timed(x) ** 2, input_core_dims=[["t"]], kwargs={"axis": -1}
+    ),
+    "a function of two": lambda x: xr.apply_ufunc(lambda a, k: a**k, timed(x), x[0]).mean(),
+    "a function with two results": pair,
+    "rows": lambda x: (
+        xr.apply_ufunc(np.dot, timed(x).expand_dims(q=3), timed(T), input_core_dims=[["t"], ["t"]], vectorize=True) ** 2
+    ).sum(),
+    "rows with branches": lambda x: xr.apply_ufunc(
+        first_or_twice_the_next, timed(x).expand_dims(q=[1, 2]), input_core_dims=[["t"]], vectorize=True
+    ).prod(),
+    "a choice": lambda x: (xr.where(timed(x) > 1.0, x[0], timed(x)) ** 2).sum(),
+    "full": lambda x: (xr.full_like(timed(T), x[0]) * timed(T)).sum() * (xr.ones_like(timed(T)) * x).mean(),
+    "broadcast": lambda x: np.multiply(*xr.broadcast(timed(x), xr.DataArray([1.0, 3.0], dims="u"))).std(),
+    "largest": lambda x: timed(x).isel(t=timed(x).argmax("t")) ** 2,
+    "rows of a condition": lambda x: (timed(x).where(timed(x) > 1.0).dropna("t") ** 2).sum(),
+    "polynomial": lambda x: (xr.polyval(timed(T), timed(x).polyfit("t", 2).polyfit_coefficients) ** 2).sum(),
+    "weights": lambda x: timed(T).weighted(timed(x**2)).mean() ** 2,
+    "groups": lambda x: (timed(x).groupby(xr.DataArray(T % 2, dims="t", name="k")).mean() ** 2).sum(),
+    "windows": lambda x: (timed(x).rolling(t=3, center=True, min_periods=1).mean() ** 2).sum(),
+    "blocks": lambda x: (timed(x).coarsen(t=2).max() ** 2).sum() + timed(x).integrate("t") ** 2,
+}
+
+
+@pytest.mark.parametrize("name", LABELLED)
+def test_methods_and_functions_of_xarray(name):
+    f, x = LABELLED[name], np.array([1.3, 0.7, 2.1, 1.6, 0.9, 2.4])
+    value, gradient = value_and_grad(f)(x)
+    np.testing.assert_allclose(value, float(f(x)), rtol=1e-12)
+    np.testing.assert_allclose(gradient, differences(lambda x: float(f(x)), x, 1e-5), rtol=1e-6, atol=1e-7)
+    directional = differences(lambda h: grad(f)(x + h * x), 0.0, 1e-5)
+    np.testing.assert_allclose(hessian(f)(x) @ x, directional, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(vmap(grad(f))(np.stack([x, 1.01 * x]))[1], grad(f)(1.01 * x), rtol=1e-10)
+
+
+def test_positions_that_differ_between_examples_are_refused():
+    f = lambda x: timed(x).isel(t=timed(x).argmax("t"))
+    with pytest.raises(ConcretizationError, match="differs between the 2 examples"):
+        vmap(f)(np.stack([T, -T]))
+
+
+def test_the_error_of_xarray_names_a_way_to_interpolate():
+    with pytest.raises(ConversionError, match=r"xarray accepts no traced values here.*interp1d\(t, table\.data\)"):
+        grad(lambda x: timed(x).interp(t=1.5))(T)
+
+
 def test_tables_among_other_containers():
     found = grad(lambda p: (p["s"] ** 2).sum() * p["k"])({"s": SERIES, "k": 2.0})
     assert found["s"].tolist() == [4.0, 8.0, 12.0]
@@ -184,7 +250,7 @@ def test_jacobians_come_as_arrays():
 
 def test_what_would_lose_the_derivative_is_refused():
     with pytest.raises((ConversionError, TypeError)):
-        grad(lambda s: s.rolling(2, win_type="triang").sum().sum())(SERIES)
+        grad(lambda s: s.rolling(2, method="table").sum().sum())(SERIES)
     with pytest.raises((ConversionError, TypeError)):
         grad(lambda d: d.interp(t=15).sum())(ARRAY)
 

@@ -4,11 +4,14 @@ import numpy as np
 import pandas as pd
 import pytest
 from helpers import differences
+from pandas import DataFrame
 
 from funcgrad import grad, value_and_grad, vmap
+from funcgrad.errors import ReadOnlyError
 
 X = np.array([[1.3, 0.7, 2.1], [1.4, 0.9, 1.7], [1.1, 1.2, 1.9], [1.6, 0.8, 2.4]])
 DAYS = pd.date_range("2020-01-01", periods=4)
+FACTOR, WEIGHTS = 2.5, np.arange(1.0, 5.0)
 CONSTANT = pd.DataFrame({"a": [1.0, 2.0, 3.0, 4.0], "b": [4.0, 5.0, 7.0, 6.0]})
 
 
@@ -37,6 +40,22 @@ def rows(x):
     return (np.log(table["v"]) * table["k"]).sum()
 
 
+def from_imports_of_its_own(x):
+    import pandas
+    from pandas import DataFrame
+
+    frames = [kind.from_dict({"a": x[:, 0], "b": x[:, 1] ** 2}) for kind in (pandas.DataFrame, DataFrame)]
+    frames += [pandas.DataFrame.from_dict({"a": x[:, 0]}), DataFrame.from_dict({"a": x[:, 2]})]
+    return sum(frame["a"].std() for frame in frames)
+
+
+def copies_of_constants(x):
+    values, column = CONSTANT.values.copy(), CONSTANT["b"].to_numpy().copy()
+    values[1] = x[1, :2]
+    column[2:] *= x[0, 1]
+    return (values**2).sum() * column.sum()
+
+
 MADE = {
     "columns": lambda x: named(x)["b"].prod(),
     "keywords": lambda x: pd.DataFrame(data=x, columns=["u", "v", "w"], index=DAYS).loc["2020-01-02", "v"] ** 2,
@@ -61,6 +80,22 @@ MADE = {
     "a dictionary": lambda x: pd.Series({"a": x[0, 0], "b": x[0, 1]}).std(),
     "a number beside columns": lambda x: pd.DataFrame({"a": x[:, 0], "b": x[0, 1]}).prod(axis=1).sum(),
     "written": written,
+    "from columns": lambda x: pd.DataFrame.from_dict({"a": x[:, 0], "b": x[:, 1]}).prod(axis=1).std(),
+    "from rows": lambda x: pd.DataFrame.from_dict({"u": x[0], "v": x[2]}, orient="index", columns=list("abc"))[
+        "b"
+    ].std(),
+    "from rows of numbers": lambda x: (
+        pd.DataFrame.from_dict({"u": [x[0, 0], 2.0], "v": [1.0, x[1, 1]]}, "index").std().prod()
+    ),
+    "from dictionaries": lambda x: pd.DataFrame.from_dict({"u": {"a": x[0, 0]}, "v": {"a": x[1, 1]}}, "index")[
+        "a"
+    ].std(),
+    "from records": lambda x: DataFrame.from_records([(1.0, x[0, 0]), (2.0, x[1, 1])], columns=["t", "v"])["v"].std(),
+    "from imports of its own": from_imports_of_its_own,
+    "names of the module": lambda x: named(x).eval("a * @FACTOR + b * @WEIGHTS").prod() + pd.eval("x * FACTOR").sum(),
+    "names of the module for rows": lambda x: named(x).query("a > @FACTOR / 2")["b"].prod(),
+    "constant names of the module": lambda x: CONSTANT.eval("a * @FACTOR + b").prod() * x[0, 0],
+    "copies of constants": copies_of_constants,
 }
 
 
@@ -85,6 +120,17 @@ def test_wrong_labels_are_refused():
             made(X)
         with pytest.raises(ValueError, match=r"match|1-dim"):
             grad(lambda x, made=made: made(x).sum().sum())(X)
+
+
+def test_arrays_of_tables_are_read_only_where_a_write_would_change_the_table(monkeypatch):
+    def f(x):
+        values = named(x).values
+        values[0] = 0.0
+        return values.sum()
+
+    monkeypatch.setattr("funcgrad.numpy.frames._WRITES_THROUGH", True)  # as before pandas 3
+    with pytest.raises(ReadOnlyError, match=r"x\.copy\(\)"):
+        grad(f)(X)
 
 
 def test_ranks_have_no_derivative():

@@ -1,5 +1,7 @@
 """SciPy functions that depend on values, in ``vmap``; solvers and searches under SciPy's names."""
 
+import math
+
 import numpy as np
 import pytest
 import scipy.integrate
@@ -248,6 +250,24 @@ def test_constraints_may_close_over_values_of_a_batch():
         np.testing.assert_allclose(vmap(fun)(batch), [fun(x) for x in batch], rtol=1e-5, err_msg=name)
         slopes = vmap(jacobian(fun))(batch)
         np.testing.assert_allclose(slopes, [jacobian(fun)(x) for x in batch], rtol=1e-4, atol=1e-5, err_msg=name)
+
+
+EMPTY = np.zeros((0, 3))
+
+
+def test_a_batch_without_examples():
+    """Functions of arrays have an empty result; where a value is needed to know the shape, the error says so."""
+    smooth = lambda x: np.array([math.sin(x[0]), x[1]])
+    assert vmap(smooth)(EMPTY).shape == (0, 2)
+    assert vmap(jacfwd(smooth))(EMPTY).shape == (0, 2, 3)
+    for name, fun in (
+        ("scipy.signal.find_peaks", lambda x: np.sum(x[scipy.signal.find_peaks(x)[0]])),
+        ("scipy.signal.ellip", lambda x: scipy.signal.ellip(3, x[0], 30 + x[1], 0.3)[0].sum()),
+        ("bool", lambda x: x[1] if x[0] > 0 else x[2]),
+    ):
+        for part in (fun, grad(fun), jacfwd(fun)):
+            with pytest.raises(ConcretizationError, match=name + r".* in a vmap without examples|got a vmap without"):
+                vmap(part)(EMPTY)
 
 
 def test_a_rotation_is_set():

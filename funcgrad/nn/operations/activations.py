@@ -278,7 +278,9 @@ def _gate(name: str, share: Rule, slope: Rule, density: Rule, *, dx: Rule, dy: R
     def jvp(t: Any, x: Any, ans: Any) -> Any:
         return _times_slope(t, x, steepness(x, ans[1])), _where_near(t, x, density(x, ans[1]))
 
-    return primitive(name, product, vjps=[vjp], jvps=[jvp], batch="elementwise", multiple=True, sparse=True, hidden=1)
+    gate = primitive(name, product, vjps=[vjp], jvps=[jvp], batch="elementwise", multiple=True, sparse=True, hidden=1)
+    gate.steepness = steepness  # type: ignore[attr-defined]  # where pickle finds it
+    return gate
 
 
 def _logistic_slope(x: Any, y: Any, factor: float) -> Any:

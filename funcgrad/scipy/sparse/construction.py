@@ -14,6 +14,7 @@ from funcgrad.errors import ShapeError
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.faces import function_table
 from funcgrad.numpy.peeking import is_plain
+from funcgrad.numpy.reducing import as_floating
 from funcgrad.optional import import_scipy
 from funcgrad.scipy.sparse.matrices import SparseArray, as_sparse, assembled, csr_array, dense_as_sparse, rearrange
 
@@ -27,19 +28,20 @@ def diags_array(
     offsets: Any = 0,
     shape: tuple[int, int] | None = None,
     format: str | None = None,
-    dtype: Any = None,
+    dtype: Any = np._NoValue,
 ) -> SparseArray:
     """Build the matrix with these diagonals.
 
     Args:
         diagonals: arrays, or numbers, which need a ``shape``; their values may be traced. One array is one diagonal.
+            As in SciPy, of a longer array the first elements are taken.
         offsets: the index of each diagonal: 0 for the main one, positive above it.
         shape: rows and columns; by default a square just large enough for the first diagonal.
         format: ignored: there is one format here.
-        dtype: the dtype; by default that of the values.
+        dtype: the dtype; by default that of the values, but integers become floating-point numbers; None keeps them.
 
     Raises:
-        ShapeError: lengths that do not match (a ``ValueError``).
+        ShapeError: lengths or offsets that do not match (a ``ValueError``).
 
     Example:
         >>> diags_array([np.array([1.0, 2.0]), 5.0], offsets=[0, 1], shape=(2, 2)).toarray()
@@ -47,10 +49,9 @@ def diags_array(
                [0., 2.]])
     """
     places = [int(k) for k in np.atleast_1d(offsets)]
-    single = not isinstance(diagonals, (list, tuple)) and len(backend.shape_of(as_value(diagonals))) == 1
-    if single or (isinstance(diagonals, (list, tuple)) and np.ndim(offsets) == 0):
-        diagonals = [diagonals if not isinstance(diagonals, (list, tuple)) or len(diagonals) > 1 else diagonals[0]]
-    parts = [fnp.atleast_1d(fnp.array(d) if isinstance(d, list) else as_value(d)) for d in diagonals]
+    if len(set(places)) < len(places):
+        raise ShapeError(f"sparse.diags_array: each diagonal needs its own offset, got {places}. Add the diagonals.")
+    parts = _diagonals(diagonals, single=np.ndim(offsets) == 0)
     if len(parts) != len(places):
         raise ShapeError(
             f"sparse.diags_array: as many offsets as diagonals are needed, got {len(places)} and {len(parts)}."
@@ -61,18 +62,34 @@ def diags_array(
     data, rows, columns = [], [], []
     for part, k in zip(parts, places, strict=True):
         length = min(shape[0] + min(k, 0), shape[1] - max(k, 0))
-        if backend.shape_of(part)[0] not in (1, length):
+        given = backend.shape_of(part)[0]
+        if length < 0 or (given != 1 and given < length):
             raise ShapeError(
-                f"sparse.diags_array: the diagonal {k} of {shape[0]} x {shape[1]} has {length} elements, got "
-                f"{backend.shape_of(part)[0]}. Check it."
+                f"sparse.diags_array: the diagonal {k} of {shape[0]} x {shape[1]} has {max(length, 0)} elements, got "
+                f"{given}. Check it."
             )
+        part = part if given <= length else part[:length]
         data.append(fnp.broadcast_to(part, (length,)))
         rows.append(np.arange(length) + max(-k, 0))
         columns.append(np.arange(length) + max(k, 0))
     values = fnp.concatenate(data)
-    given = dtype is not None and type(dtype) is not object  # SciPy's code passes an object for a missing dtype
-    values = fnp.astype(values, dtype) if given else values
+    is_missing = dtype is np._NoValue or type(dtype) is object  # SciPy's code passes its own marker
+    if is_missing:
+        values = as_floating(values)
+    elif dtype is not None:
+        values = fnp.astype(values, dtype)
     return assembled(values, np.concatenate(rows), np.concatenate(columns), shape)
+
+
+def _diagonals(given: Any, single: bool) -> list[Any]:
+    """Return the diagonals as arrays; ``single``: whether a list of numbers is one diagonal."""
+    if not isinstance(given, (list, tuple)):
+        given = [given] if len(backend.shape_of(as_value(given))) == 1 else given
+    elif single and (len(given) > 1 or not given):
+        if any(isinstance(part, (list, tuple)) or len(backend.shape_of(as_value(part))) for part in given):
+            raise ShapeError(f"sparse.diags_array: one offset is for one diagonal, got {len(given)}. Pass offsets.")
+        given = [given]
+    return [fnp.atleast_1d(fnp.array(part) if isinstance(part, (list, tuple)) else as_value(part)) for part in given]
 
 
 def eye_array(

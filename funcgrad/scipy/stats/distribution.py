@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import reduce, wraps
+from importlib import import_module
 from typing import Any, ClassVar, NamedTuple, NoReturn, TypeVar, cast
 
 import numpy as np
@@ -78,6 +79,10 @@ def nan_where_invalid(ans: Array, allowed: Any, *parameters: Any) -> Array:
     return ans + poison(reduce(lambda a, b: a + b, parameters) * 1.0, allowed)
 
 
+def _named(name: str) -> Any:
+    return getattr(import_module("funcgrad.scipy.stats"), name)
+
+
 class SciPyDistribution:
     """A distribution whose functions have counterparts of the same name in SciPy."""
 
@@ -95,6 +100,10 @@ class SciPyDistribution:
             f"stats.{self.name}: a function that has a derivative here is needed, got {name!r}. Take one of "
             f"{', '.join(filter(self.has, self.functions))}, or that of scipy.stats.{self.name}."
         )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the distribution by its name, because its formulas are code."""
+        return _named, (self.name,)
 
     def has(self, function: str) -> bool:
         """Whether the distribution has the function, and a formula for it."""

@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
+import scipy
 import scipy.sparse
 import scipy.sparse.linalg
+from helpers import at_least, differences
 
 import funcgrad.numpy as fnp
 from funcgrad import check_grads, grad, hessian, jacobian, vmap
@@ -97,7 +99,10 @@ def test_errors():
         lambda: A + sparse.eye_array(3),
         lambda: A * sparse.eye_array(3),
         lambda: A @ sparse.eye_array(3),
-        lambda: sparse.diags_array([np.ones(3)], offsets=[1], shape=(3, 3)),
+        lambda: sparse.diags_array([np.ones(3)], offsets=[1], shape=(5, 5)),
+        lambda: sparse.diags_array([np.ones(3)], offsets=[4], shape=(3, 3)),
+        lambda: sparse.diags_array([np.ones(3), np.ones(3)], offsets=[0, 0]),
+        lambda: sparse.diags_array([np.ones(3), np.ones(2)]),
         lambda: sparse.diags_array([np.ones(3)], offsets=[0, 1]),
     ):
         with pytest.raises(ShapeError):
@@ -182,6 +187,41 @@ def test_parts_of_matrices():
     for diagonals in (B[:3], [B[:3]]):
         np.testing.assert_allclose(sparse.diags_array(diagonals).toarray(), np.diag(B[:3]))
     assert sparse.diags_array(B[:3], offsets=-1).shape == (4, 4)
+
+
+DIAGONALS = {
+    "integers": ([1, 2, 3], {}),
+    "integers and single precision": ([np.int32([1, 2, 3]), np.float32([4, 5])], {"offsets": [0, 1]}),
+    "single precision": ([np.float32([1, 2])], {"offsets": [1]}),
+    "complex": ([[1j, 2], [3]], {"offsets": [0, -1]}),
+    "one number for each": ([1, -2, 1], {"offsets": [-1, 0, 1], "shape": (4, 4)}),
+    "longer than needed": ([[1.0, 2, 3], [4, 5]], {"offsets": [0, 1], "shape": (2, 4)}),
+    "a corner": ([[1.0, 2], [4, 5]], {"offsets": [0, 1], "shape": (1, 1)}),
+    "dtype": ([1, 2], {"dtype": np.float32, "offsets": 1}),
+    "integers that stay": ([[1, 2], [3]], {"dtype": None, "offsets": np.array([0, 1])}),
+}
+if not at_least(scipy, "1.16.0"):  # in which None meant the default
+    del DIAGONALS["integers that stay"]
+
+
+@pytest.mark.filterwarnings("ignore:Input has data type")
+@pytest.mark.parametrize("name", DIAGONALS)
+def test_diagonals_of_all_kinds(name):
+    diagonals, options = DIAGONALS[name]
+    theirs = scipy.sparse.diags_array(diagonals, **options).toarray()
+    ours = sparse.diags_array(diagonals, **options).toarray()
+    np.testing.assert_array_equal(ours, theirs)
+    assert ours.dtype == theirs.dtype
+
+
+def test_traced_diagonals_that_are_longer_than_needed():
+    def f(x, module=sparse):
+        made = module.diags_array([x, x**2, x[0]], offsets=[0, 1, -2], shape=(3, 4))
+        return np.sum(np.cos(np.arange(12.0).reshape(3, 4)) * made.toarray())
+
+    x = np.array([0.5, 1.5, 2.5, 3.5])
+    np.testing.assert_allclose(grad(f)(x), differences(lambda x: f(x, scipy.sparse), x), rtol=1e-8)
+    np.testing.assert_allclose(hessian(f)(x) @ x, differences(lambda h: grad(f)(x + h * x), 0.0), rtol=1e-8)
 
 
 @pytest.mark.parametrize("name", ["cg", "gmres", "bicgstab"])

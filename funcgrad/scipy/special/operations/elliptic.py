@@ -143,6 +143,7 @@ elliprj: Operation = pointwise(
     lambda x, y, z, p: _integral(-0.75, (0.5, 0.5, 1.5, 1.0), x, y, z, p),
     lambda x, y, z, p: _integral(-1.5, (0.5, 0.5, 0.5, 2.0), x, y, z, p),
 )
+elliprj.__module__ = __name__  # where pickle finds it
 
 
 def _agm_partial(x: Any, y: Any, ans: Any) -> Any:
