@@ -107,6 +107,7 @@ def odeint(
         ConvergenceError: too many steps, or values that are not finite, and a derivative is requested.
 
     Example:
+        >>> from funcgrad.scipy.integrate import odeint
         >>> grow = lambda y, t, k: k * y
         >>> odeint(grow, 1.0, np.array([0.0, 1.0]), (0.5,)).round(6)
         array([[1.      ],
