@@ -385,8 +385,8 @@ class _Integral:
         traced = [x for x in (a, b, *leaves) if isinstance(x, Tracer)]
         if any(backend.is_jax_tracer(plain_value(x)) for x in traced):
             raise StagingError(
-                "integrate.quad: points are chosen by values, got a value that is known only later. Call it outside "
-                "of jit, or use integrate.fixed_quad, whose points are always the same."
+                "integrate.quad: points are chosen by values, got a value that is unknown while JAX traces. Call it "
+                "outside of jit, or use integrate.fixed_quad, whose points are always the same."
             )
         if traced:  # tracers of a vmap: the caller then runs one example after the other
             raise ConcretizationError("integrate.quad: it integrates one function at a time, got a batch.")

@@ -241,7 +241,7 @@ class _Solution:
         failed = [result.message for result in results if result.status < 0]
         if failed:
             raise ConvergenceError(
-                f"{_CALL}: the steps became too many or too small, got {failed[0]!r}. The solution may not be finite: "
+                f"{_CALL}: the steps are too many or too small, got {failed[0]!r}. The solution may not be finite: "
                 "ask for a shorter time, allow more steps (mxstep), or larger errors (rtol, atol)."
             )
 

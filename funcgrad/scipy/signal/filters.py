@@ -356,7 +356,7 @@ def _part(call: str, mode: str, x: Shape, y: Shape) -> tuple[slice, ...]:
 def _convolved(call: str, x: Array, y: Array, mode: str, method: str) -> Array:
     shapes = backend.shape_of(x), backend.shape_of(y)
     if len(shapes[0]) != len(shapes[1]):
-        raise ShapeError(f"{call}: both arrays must have as many axes, got {shapes[0]} and {shapes[1]}.")
+        raise ShapeError(f"{call}: both arrays must have the same number of axes, got {shapes[0]} and {shapes[1]}.")
     if not shapes[0]:
         return x * y
     part = _part(call, mode, *shapes)

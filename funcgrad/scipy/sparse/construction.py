@@ -54,7 +54,7 @@ def diags_array(
     parts = [fnp.atleast_1d(fnp.array(d) if isinstance(d, list) else as_value(d)) for d in diagonals]
     if len(parts) != len(places):
         raise ShapeError(
-            f"sparse.diags_array: as many offsets as diagonals are needed, got {len(places)} and {len(parts)}."
+            f"sparse.diags_array: diagonals and offsets must have the same number, got {len(parts)} and {len(places)}."
         )
     if shape is None:
         side = backend.shape_of(parts[0])[0] + abs(places[0])

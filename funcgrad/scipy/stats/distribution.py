@@ -94,8 +94,8 @@ class SciPyDistribution:
         if name.startswith("__"):
             raise AttributeError(name)
         raise AttributeError(
-            f"stats.{self.name}: a function that has a derivative here is needed, got {name!r}. Take one of "
-            f"{', '.join(filter(self.has, self.functions))}, or that of scipy.stats.{self.name}."
+            f"stats.{self.name}: there is no method of this name with derivatives, got {name!r}. Use one of "
+            f"{', '.join(filter(self.has, self.functions))}; for constants scipy.stats.{self.name} has others."
         )
 
     def has(self, function: str) -> bool:
@@ -166,7 +166,7 @@ class Distribution(SciPyDistribution):
         call = f"stats.{self.name}{'.' * bool(function)}{function}"
         if len(args) > len(names):
             raise TypeError(
-                f"{call}: its parameters are {', '.join(names)}, got {len(args)} of them. Leave out what is too much."
+                f"{call}: its parameters are {', '.join(names)}, got {len(args)} of them. Leave out the others."
             )
         given = dict(zip(names, args, strict=False))
         for name, value in kwds.items():
@@ -175,7 +175,7 @@ class Distribution(SciPyDistribution):
                 raise TypeError(f"{call}: {name!r} {problem}, got {value!r}. Its parameters are {', '.join(names)}.")
             given[name] = value
         if missing := [name for name in self.shapes if name not in given]:
-            raise TypeError(f"{call}: a parameter of shape is missing, got no {missing[0]!r}. Give it.")
+            raise TypeError(f"{call}: a shape parameter is missing, got no {missing[0]!r}. Pass it.")
         shapes = tuple([as_double(given[name]) for name in self.shapes])
         return Parameters(shapes, as_double(given.get("loc", 0)), as_double(given.get("scale", 1)))
 
