@@ -30,7 +30,7 @@ test: lint-quick ## lint, and run tests, doctests, examples and README code
 	printf '%-16s' mypy; if wait $$checker; then echo ok; else echo FAILED; cat $$types; tests=1; fi; \
 	rm $$types; exit $$tests
 
-test-uncounted: .venv/.test ## run the tests where nothing counts as held by one alone, as without the GIL
+test-uncounted: .venv/.test ## run the tests as on a Python without usable reference counts
 	@JAX_PLATFORMS=cpu $(BIN)/python -m pytest --quiet --numprocesses $(WORKERS) --dist worksteal --without-counts
 
 lint: lint-quick ## run ruff, import-linter and mypy
@@ -43,7 +43,7 @@ lint-quick: .venv/.test
 
 # Not several processes: those of an older JAX wait for each other for minutes.
 JAX ?= 0.4.38
-test-jax: .venv/jax-$(JAX)/.installed ## run what touches JAX with another version of it (JAX)
+test-jax: .venv/jax-$(JAX)/.installed ## run the tests that use JAX with another version of JAX (JAX)
 	@JAX_PLATFORMS=cpu OMP_NUM_THREADS=1 .venv/jax-$(JAX)/bin/python -m pytest --quiet -p no:cacheprovider \
 		$(addprefix tests/,$(addsuffix .py,$(addprefix interop/jax/test_,jit to_jax from_jax jax_backend devices data_parallel) \
 		$(addprefix interop/crosschecks/test_,crosscheck crosscheck_command jax_divergences) \
@@ -74,7 +74,7 @@ figures: .venv/.bench ## measure, and write the figures into docs/performance.md
 	-@$(BIN)/python benchmarks/run.py
 	@$(BIN)/python docs/performance.py out/benchmarks.json
 
-packages: .venv/.test ## try packages that never heard of it (fetched by pip, in build/packages)
+packages: .venv/.test ## try packages that do not know funcgrad (fetched by pip, in build/packages)
 	@$(BIN)/python benchmarks/packages.py
 
 suites: .venv/.test ## run the suites of packages that use HIPS autograd, on both (fetched by pip, in build/suites)

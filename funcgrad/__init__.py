@@ -133,6 +133,7 @@ __all__ = [
     "jit",
     # inspection and debugging
     "check_grads",
+    "crosscheck",
     "debug_nans",
     "profile",
     "strict",

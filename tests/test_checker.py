@@ -87,7 +87,7 @@ def test_modes_that_disagree():
     assert {"jvp", "vjp", "jax"} <= found_wrong(total(scaled_sum(push=1 + 1e-9)))
 
 
-def test_both_modes_wrong_alike():
+def test_both_modes_are_wrong_in_the_same_way():
     noticed = found_wrong(total(scaled_sum(push=2.0, pull=2.0)))
     assert {"jvp", "jax"} <= noticed
     assert "vjp" not in noticed

@@ -4,9 +4,12 @@ Doctest runs the examples, together with the modules.
 """
 
 import ast
+import builtins
+import doctest
 import importlib
 import inspect
 import re
+import symtable
 from types import ModuleType
 
 import numpy as np
@@ -17,6 +20,7 @@ from test_completeness import further, public
 
 import funcgrad
 import funcgrad.numpy as fnp
+from funcgrad import extend, interop, tree
 from funcgrad.scipy.own_code import OWN_CODE
 
 FUNCTIONS = {
@@ -34,6 +38,15 @@ OURS = {
     if getattr(function, "__module__", "").startswith("funcgrad")
     and name not in {f"funcgrad.scipy.{home}.{name}" for home, names in OWN_CODE.items() for name in names}
 }
+#: Functions and classes of modules with few functions.
+OF_MODULES = {
+    f"{module.__name__}.{name}": getattr(module, name)
+    for module in (extend, interop, tree)
+    for name in module.__all__
+    if inspect.isroutine(getattr(module, name)) or inspect.isclass(getattr(module, name))
+}
+#: Names that examples use without an import, as in ``conftest.py``.
+KNOWN = {"np", "fnp", "fnn", "fsp", "grad", *dir(builtins)}
 #: Names without an example, and the reasons.
 NO_EXAMPLE: dict[str, str] = {}
 #: Phrases for arguments that another function explains.
@@ -105,6 +118,19 @@ def unexplained(name, function):
     return [] if len(own) == 1 else [p for p in own if not said(p) and not plainly(p)]
 
 
+def not_imported(text):
+    """Return the names that the examples in a docstring use and neither import nor define."""
+    source = "".join(example.source for example in doctest.DocTestParser().get_examples(text))
+    tables = [symtable.symtable(source, "example", "exec")]
+    made = {symbol.get_name() for symbol in tables[0].get_symbols() if symbol.is_assigned() or symbol.is_imported()}
+    used = set()
+    while tables:
+        table = tables.pop()
+        tables += table.get_children()
+        used |= {s.get_name() for s in table.get_symbols() if s.is_global() or table.get_type() == "module"}
+    return sorted(used - made - KNOWN)
+
+
 def without_code(text):
     """Return a page's words, without code and links."""
     text = re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
@@ -133,7 +159,16 @@ def test_a_public_function_says_what_it_does(name):
     assert avoided(documented(function)) == []
 
 
-def test_nothing_is_excepted_for_nothing():
+@pytest.mark.parametrize("name", OURS | OF_MODULES)
+def test_an_example_imports_what_it_uses(name):
+    assert not_imported(inspect.getdoc((OURS | OF_MODULES)[name]) or "") == []
+
+
+def test_a_missing_import_is_seen():
+    assert not_imported(">>> import math\n>>> f = lambda x: math.sin(g(x))\n>>> f(np.pi)\n0.0") == ["g"]
+
+
+def test_every_exception_is_needed():
     assert all(">>>" not in (inspect.getdoc(OURS[name]) or "") for name in NO_EXAMPLE)
 
 

@@ -384,6 +384,7 @@ def _split_axis(x: Any, axis: int, shapes: Sequence[tuple[int, ...]]) -> list[An
     for inner in shapes:
         stop = start + prod(inner)
         part = x if len(shapes) == 1 else x[(*[slice(None)] * axis, slice(start, stop))]
-        parts.append(reshape(part, to=(*shape[:axis], *inner, *shape[axis + 1 :])))
+        made = reshape(part, to=(*shape[:axis], *inner, *shape[axis + 1 :]))
+        parts.append(made[()] if type(made) is np.ndarray and not made.shape else made)  # a number, as from grad
         start = stop
     return parts

@@ -36,9 +36,10 @@ class Rule:
         given: the last arguments of ``test``.
 
     Example:
-        >>> dots_saveable | save_only_these_names("hidden")
+        >>> from funcgrad import checkpoint_policies as policies
+        >>> policies.dots_saveable | policies.save_only_these_names("hidden")
         dots_saveable | save_only_these_names('hidden')
-        >>> (dots_saveable & save_smaller_than(100))("matmul", {}, 1.0)
+        >>> (policies.dots_saveable & policies.save_smaller_than(100))("matmul", {}, 1.0)
         True
     """
 

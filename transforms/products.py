@@ -68,19 +68,19 @@ class Pullback:
         self._cuts = cuts
         self._unchanged = unchanged
 
-    def __call__(self, ct: PyTree) -> tuple[Any, ...]:
-        """Map the cotangent ``ct``, a tree like the result, to a tuple with a cotangent tree per primal.
+    def __call__(self, cotangent: PyTree) -> tuple[Any, ...]:
+        """Map ``cotangent``, a tree like the result, to a tuple with a cotangent tree per primal.
 
         Raises:
             TypeError: a cotangent of another structure or dtype.
             ValueError: a cotangent of another shape.
         """
-        cts = match_leaves("pullback", "cotangent", ct, self._outs, self._out_spec)
+        cts = match_leaves("pullback", "cotangent", cotangent, self._outs, self._out_spec)
         pairs = zip(self._nodes, cts, strict=True)
         seeds = [(node, c) for node, c in pairs if node is not None and c is not None]
         live = list(compress(self._leaves, self._live))
         del cts, pairs
-        found = as_results(complete_derivatives(self._backward(seeds, len(live)), live), (self._leaves, ct))
+        found = as_results(complete_derivatives(self._backward(seeds, len(live)), live), (self._leaves, cotangent))
         pulled: tuple[Any, ...] = tree.unflatten(
             self._spec, merge_leaves(self._leaves, self._live, found, backend.zeros_like)
         )

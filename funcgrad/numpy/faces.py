@@ -17,6 +17,15 @@ IMPORTS = {
     "fft": "from funcgrad.scipy import fft",
     "jvp": "from funcgrad import jvp",
     "optimize": "from funcgrad.scipy import optimize",
+} | {
+    name: f"from funcgrad.scipy.{module} import {name}"
+    for module, names in {
+        "linalg": "expm logm sqrtm tanhm",
+        "ndimage": "convolve correlate maximum_filter maximum_filter1d median_filter minimum_filter minimum_filter1d",
+        "sparse": "eye_array tril triu",
+        "spatial.distance": "braycurtis canberra chebyshev cityblock cosine euclidean",
+    }.items()
+    for name in names.split()
 }
 
 

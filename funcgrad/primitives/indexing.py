@@ -55,9 +55,9 @@ def getitem(x: Array, index: Any) -> Array:
         ConcretizationError: a boolean mask in the index differs between examples of a ``vmap``.
 
     Example:
-        >>> getitem(np.array([1.0, 2.0, 3.0]), slice(0, 2))
+        >>> fnp.getitem(np.array([1.0, 2.0, 3.0]), slice(0, 2))
         array([1., 2.])
-        >>> grad(lambda x: getitem(x, 1) ** 2)(np.array([1.0, 2.0, 3.0]))
+        >>> grad(lambda x: fnp.getitem(x, 1) ** 2)(np.array([1.0, 2.0, 3.0]))
         array([0., 4., 0.])
     """
     if type(x) is not Tracer:

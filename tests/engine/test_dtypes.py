@@ -211,7 +211,7 @@ WITH_NUMBERS = {
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.complex64])
 @pytest.mark.parametrize("name", WITH_NUMBERS)
-def test_numbers_beside_small_dtypes(name, dtype):
+def test_numbers_with_small_dtypes(name, dtype):
     fun = WITH_NUMBERS[name]
     for x in (np.array([0.5, 1.5], dtype), dtype(0.5)):
         kind = fun(x).dtype
@@ -586,7 +586,7 @@ BESIDE = {
 @refused
 @pytest.mark.parametrize("mode", ["reverse", "forward", "vmap", "nested"])
 @pytest.mark.parametrize("operation", BESIDE)
-def test_functions_refuse_what_holds_no_numbers_beside_a_tracer(operation, mode, name):
+def test_functions_refuse_what_holds_no_numbers_with_a_tracer(operation, mode, name):
     run = {
         "reverse": lambda fun: vjp(fun, X),
         "forward": lambda fun: jvp(fun, (X,), (X,)),

@@ -180,7 +180,7 @@ def test_the_first_remedy_for_integers_is_one_to_write():
         fg.grad(cube)(np.arange(2))
 
 
-def test_lists_are_told_to_be_arrays():
+def test_error_for_lists_asks_for_arrays():
     with raises(TypeError, "list", r"Argument 0 is a list, .* Pass an array: numpy\.asarray\(x\)"):
         fg.grad(lambda x: (x**2).sum())([1.0, 2.0])
     with raises(ValueError, "A list is a container of arrays: pass numpy.asarray"):
@@ -201,12 +201,12 @@ def test_second_derivatives_of_tables_say_what_to_pass():
         fg.hessian(lambda s: (s**2).sum())(pd.Series([1.0, 2.0]))
 
 
-def test_keywords_of_vmap_are_told_how_they_are_mapped():
+def test_error_for_keywords_of_vmap_says_how_they_are_mapped():
     with raises(ValueError, r"vmap: keyword argument \['s'\] has rank 0", "pass it by position, with None for it"):
         fg.vmap(lambda x, s: x * s)(np.ones(2), s=2.0)
 
 
-def test_results_of_vmap_are_told_to_be_arrays():
+def test_error_for_results_of_vmap_asks_for_arrays():
     with raises(TypeError, "vmap: result leaf 0 .* got str 'a'", "Return arrays, numbers"):
         fg.vmap(lambda x: "a")(np.ones(2))
 
@@ -307,7 +307,7 @@ def test_what_is_no_array_says_how_to_make_it_one(thing, remedy):
         fg.grad(lambda p: 1.0)({"p": thing})
 
 
-def test_what_cannot_be_mapped_is_told_to_stay_the_same():
+def test_error_for_what_cannot_be_mapped_names_in_axes():
     with raises(TypeError, "vmap: argument 1 is not an array or a number", "None for it in in_axes"):
         fg.vmap(lambda x, how: x)(np.ones(2), "mean")
 

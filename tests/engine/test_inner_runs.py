@@ -51,7 +51,7 @@ def inner(x):
 
 
 @pytest.mark.parametrize("product", [lambda a, b: a * b, lambda a, b: b * a], ids=["before", "after"])
-def test_inner_gradients_beside_the_same_in_no_grad(product):
+def test_inner_gradients_with_the_same_in_no_grad(product):
     x = np.array([0.5, 1.0, -2.0])
     found = jacrev(lambda x: product(inner(x), no_grad(inner)(x)))(x)
     np.testing.assert_array_equal(found, np.diag(4 * x))

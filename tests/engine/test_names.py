@@ -46,7 +46,7 @@ def test_names_of_other_libraries_name_ours(name, ours):
 
 
 @pytest.mark.parametrize("home", ["", "numpy", "scipy.fft", "scipy.linalg", "scipy.optimize", "scipy.signal"])
-def test_python_can_propose_the_name_that_is_alike(home):
+def test_python_can_propose_a_similar_name(home):
     """Python proposes a similar name if an uncaught ``AttributeError`` carries the name and the object."""
     module = importlib.import_module(f"funcgrad.{home}".rstrip("."))
     with pytest.raises(AttributeError, match="gradd") as found:

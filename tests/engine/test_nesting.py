@@ -362,7 +362,7 @@ def test_no_grad_in_one_thread_does_not_reach_another():
         thread.join()
 
 
-def test_tracer_handed_to_another_thread():
+def test_tracer_passed_to_another_thread():
     """A function may pass a tracer to a thread that it starts and waits for."""
 
     def f(x):

@@ -67,7 +67,7 @@ def test_a_pullback_can_be_called_again():
     np.testing.assert_array_equal(out, chain(X, Y))
 
 
-def test_cotangents_that_somebody_holds_are_left_alone():
+def test_shared_cotangents_are_not_changed():
     constant = np.full(SIZE, 3.0)
     seen = []
 
@@ -135,7 +135,7 @@ def addressed():
 
 
 @pytest.mark.counts
-def test_what_nobody_holds_is_written_over():
+def test_unshared_arrays_are_overwritten():
     """The product with a number needs no new array: the address stays the same while the old array is alive."""
     addresses, made, noted = addressed()
 
@@ -251,7 +251,7 @@ WRITTEN_IN = {
 @pytest.mark.counts
 @pytest.mark.parametrize("mode", WRITTEN_IN)
 @pytest.mark.parametrize(("write", "shape"), WRITES, ids=lambda w: getattr(w, "__name__", ""))
-def test_writes_go_to_memory_that_nobody_else_holds(write, shape, mode):
+def test_writes_go_to_unshared_memory(write, shape, mode):
     """The first writes copy the array at most once, when it becomes traced; further writes copy nothing."""
     moved = []
 

@@ -248,7 +248,7 @@ def test_writes_and_views_do_not_mislead():
 
 
 @pytest.mark.parametrize("constant", [0.0, -0.0, 2, 2.0, -3, 1e300, np.nan, np.inf, 10**30, True])
-def test_constants_beside_arrays_are_what_they_are(constant):
+def test_constants_with_arrays_are_what_they_are(constant):
     x = np.array([1.5, -0.5, 0.0])
     with np.errstate(all="ignore"):
         for op in (lambda a, c: a * c, lambda a, c: a + c, lambda a, c: c - a, lambda a, c: a / c, lambda a, c: c / a):

@@ -597,7 +597,7 @@ def test_convolution_refuses(error, match, arguments):
         fnn.conv(**{"lhs": np.ones((1, 2, 3)), "rhs": np.ones((1, 2, 2)), **arguments})
 
 
-def test_features_that_come_last_are_told_how_to_be_named():
+def test_error_for_features_that_come_last_names_dimension_numbers():
     with pytest.raises(ShapeError, match=r"8 features do not fit a kernel of 3 inputs, got .*pass dimension_numbers"):
         fnn.conv(np.ones((2, 8, 8, 3)), np.ones((3, 3, 3, 5)))
 

@@ -277,7 +277,7 @@ BESIDE = {
 
 
 @pytest.mark.parametrize("name", BESIDE)
-def test_arrays_of_numpy_beside_traced_values(name):
+def test_arrays_of_numpy_with_traced_values(name):
     f = BESIDE[name]
     slope = jacrev(f)(X)
     steps = [(f(X + h) - f(X - h)) / 2e-6 for h in 1e-6 * np.eye(X.size)]

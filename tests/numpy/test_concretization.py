@@ -314,7 +314,7 @@ def test_one_remedy_is_chosen_and_the_others_are_notes(ask, remedy):
     assert not [note for note in caught.value.__notes__ if note in message]
 
 
-def test_an_assignment_is_told_where_the_array_is_made():
+def test_error_for_an_assignment_names_where_the_array_is_made():
     def f(x):
         a = np.zeros(3)
         a[0] = x

@@ -30,7 +30,7 @@ def test_nested_lists_of_numbers_and_traced_values():
     np.testing.assert_array_equal(hessian(nested)(3.0), [[0.0, 0.0], [0.0, 2.0]])
 
 
-def test_arrays_beside_lists():
+def test_arrays_with_lists():
     def fun(x):
         return fnp.asarray([x, [1.0, 2.0, 3.0], (x[0], 0, x[2])])
 

@@ -217,7 +217,7 @@ def test_elements_at_distances(lying):
     np.testing.assert_allclose(vmap(grad(fun))(batch), vmap(grad(windows))(batch), rtol=1e-12)
 
 
-def test_elements_at_distances_show_their_array_and_nothing_beside_it():
+def test_elements_at_distances_show_their_array_and_nothing_else():
     def fun(x, change):
         a = x * 1.0
         shown = np.lib.stride_tricks.as_strided(a, (3, 2), (8, 8))

@@ -500,7 +500,7 @@ JAX_LEFT = [op for op in OPERATORS if op is not operator.eq and op is not operat
 @pytest.mark.parametrize("apply", OPERATORS, ids=lambda f: f.__name__)
 @pytest.mark.parametrize("swap", [False, True], ids=["left", "right"])
 @pytest.mark.parametrize("x", [X, jnp.asarray(X)], ids=["ndarray", "jax"])
-def test_jax_array_beside_a_tracer(apply, swap, x):
+def test_jax_array_with_a_tracer(apply, swap, x):
     other = jnp.array([2.0, 3.0, 4.0])
 
     def fun(x):

@@ -241,7 +241,7 @@ def test_where_may_differ_between_examples():
         np.testing.assert_array_equal(second, [2 / v**3 if v else 0 for v in row])
 
 
-def test_a_number_beside_a_narrow_array_stays_narrow():
+def test_a_number_with_a_narrow_array_stays_narrow():
     x = np.array([1.0, 2.0], np.float32)
     seen = []
 

@@ -54,7 +54,7 @@ BESIDE = {
 
 
 @pytest.mark.parametrize("name", BESIDE)
-def test_tables_beside_traced_values(name):
+def test_tables_with_traced_values(name):
     f, slope = BESIDE[name]
     x = numpy.array([1.0, 1.0, 3.0])
     with as_written():

@@ -493,7 +493,7 @@ def test_a_result_is_written_to_before_the_derivative_is_used(fun, has_aux):
 
 
 @pytest.mark.counts
-def test_a_result_that_nobody_holds_is_not_copied():
+def test_an_unshared_result_is_not_copied():
     addresses = []
 
     def f(x):

@@ -399,7 +399,7 @@ def test_one_transform_is_called_again_and_again():
 
 
 @pytest.mark.parametrize("operation", [np.add, np.subtract, np.multiply, np.divide, np.power, np.hypot, np.fmod])
-def test_an_array_of_constants_beside_a_traced_one_is_what_it_was_then(operation):
+def test_an_array_of_constants_with_a_traced_one_is_what_it_was_then(operation):
     def written(x, first):
         made = fnp.full(2, 2.0)
         y = operation(made, x) if first else operation(x, made)
@@ -1005,7 +1005,7 @@ def test_compiled_functions_that_choose():
         check_grads(fun, (np.array([0.3, 1.7, 0.9, 0.2, 2.1, 0.7, 1.2, 0.6]),))
 
 
-def test_a_mask_beside_traced_values_is_refused():
+def test_a_mask_with_traced_values_is_refused():
     assert grad(lambda x: np.ma.array(x, mask=False).sum())(X).tolist() == [1.0, 1.0]
     with pytest.raises(ConversionError, match=r"numpy\.ma\.array: a masked array takes no traced values"):
         grad(lambda x: np.ma.array(x, mask=[True, False]).sum())(X)

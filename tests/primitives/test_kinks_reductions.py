@@ -260,7 +260,7 @@ def test_quantile_next_to_infinity():
 # ---- exponential means -------------------------------------------------------------------------------------
 
 
-def test_logsumexp_beside_minus_infinity():
+def test_logsumexp_with_minus_infinity():
     p = 1 / (1 + np.exp(-1.0))
     check("logsumexp", [-INF, 0.0], [0, 1], 2.0)
     check("logsumexp", [-INF, 0.0, 1.0], [0, 1 - p, p], 2 + p)
@@ -307,7 +307,7 @@ def test_everything_masked():
         same(jvp(masked, (x,), (x,))[1], np.zeros(np.shape(value)))
 
 
-def test_softmax_beside_minus_infinity():
+def test_softmax_with_minus_infinity():
     x = np.array([-INF, 0.0, 0.0])
     same(fnp.softmax(x), [0, 0.5, 0.5])
     same(fnp.log_softmax(x)[1:], np.log([0.5, 0.5]))

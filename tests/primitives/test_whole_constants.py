@@ -81,7 +81,7 @@ def test_complex_powers_of_negative_numbers(base):
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32])
-def test_fewer_bits_beside_doubles(dtype):
+def test_fewer_bits_with_doubles(dtype):
     few, many = np.array([0.3, 1.7], dtype), np.array([1.5, 2.5])
     functions = {
         "exponent": lambda x, few: few**x,

@@ -126,7 +126,7 @@ def test_dependent_pairs():
     ("call", "error", "says"),
     [
         (lambda a: linalg.solve(a, B, assume_a="round"), ValueError, "assume_a"),
-        (lambda a: linalg.solve(a, np.ones(2)), ValueError, "as many rows"),
+        (lambda a: linalg.solve(a, np.ones(2)), ValueError, "a row for each of 3 equations"),
         (lambda a: linalg.inv(a[:2]), np.linalg.LinAlgError, "square"),
         (lambda a: linalg.solve_triangular(a, B, trans=3), ValueError, "trans"),
         (lambda a: linalg.solve_banded((1, 0), a, B), ValueError, "diagonals"),

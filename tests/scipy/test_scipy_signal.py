@@ -178,7 +178,7 @@ REFUSED = [
     (ValueError, "Unknown boundary option", lambda x: signal.stft(x, nperseg=8, boundary="other")),
     (ValueError, "average must be", lambda x: signal.csd(x, x, nperseg=8, average="mode")),
     (ShapeError, "mode must be", lambda x: signal.convolve(x, x, "some")),
-    (ShapeError, "as many axes", lambda x: signal.convolve(x, x[0])),
+    (ShapeError, "same number of axes", lambda x: signal.convolve(x, x[0])),
     (ShapeError, "at least as long", lambda x: signal.convolve(x, x.T, "valid")),
     (ShapeError, "must be matrices", lambda x: signal.convolve2d(x[0], x[0])),
     (ShapeError, "boundary must be", lambda x: signal.convolve2d(x, x, boundary="other")),

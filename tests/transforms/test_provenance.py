@@ -123,7 +123,7 @@ def test_every_pullback_that_an_error_leaves_tells_its_name():
     ]
 
 
-def test_wrong_cotangents_of_a_custom_rule_are_told_with_its_name():
+def test_error_for_wrong_cotangents_names_the_custom_rule():
     f = custom_vjp(lambda x: x * 1.0)
     f.defvjp(lambda x: (x * 1.0, None), lambda residuals, ct: (ct, ct))
     error = fails(TypeError, grad(lambda x: fnp.sum(f(x))), ONES)

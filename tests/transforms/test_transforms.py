@@ -115,7 +115,7 @@ class TestGrad:
         assert type(g) is np.float64
         assert g == 2.0
 
-    def test_large_partials_are_overwritten_only_where_nobody_holds_them(self):
+    def test_large_partials_are_overwritten_only_if_unshared(self):
         x, held = np.linspace(0.2, 0.9, 20_000), np.linspace(0.5, 1.0, 20_000)
         before = x.copy(), held.copy()
 
@@ -526,3 +526,14 @@ class TestNames:
             slope = fg.grad(loss, argnums=1)
 
         assert Model().slope(3.0) == 6.0
+
+
+@pytest.mark.parametrize("transform", [fg.grad, fg.jacrev, fg.jacfwd, fg.hessian])
+@pytest.mark.parametrize("x", [2.0, np.float32(2.0)])
+def test_the_derivative_of_a_number_is_a_number(transform, x):
+    kind = np.result_type(x).type
+    assert type(transform(lambda x: x**3)(x)) is kind
+    assert type(fg.jit(transform(lambda x: x**3), backend="numpy")(x)) is kind
+    nested = transform(lambda p: p["a"] ** 2)({"a": x, "b": np.ones(2)})["a"]
+    assert type(nested["a"] if transform is fg.hessian else nested) is kind
+    assert fg.vmap(transform(lambda x: x**3))(np.full(2, x)).shape == (2,)

@@ -33,8 +33,8 @@ def __getattr__(name: str) -> Any:
     if name in _SCIPY_ONLY:
         return getattr(import_scipy(f"scipy.fft.{name}", "scipy.fft"), name)
     raise AttributeError(
-        f"funcgrad.scipy.fft: there is no function of this name, got {name!r}. It has those of scipy.fft in its "
-        "__all__",
+        f"funcgrad.scipy.fft: there is no function of this name, got {name!r}. help(funcgrad.scipy.fft) lists "
+        "its functions.",
         name=name,
         obj=sys.modules[__name__],
     )

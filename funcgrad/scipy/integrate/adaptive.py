@@ -52,6 +52,7 @@ def fixed_quad(func: Callable[..., Any], a: ArrayLike, b: ArrayLike, args: tuple
         ValueError: an infinite limit.
 
     Example:
+        >>> from funcgrad.scipy.integrate import fixed_quad
         >>> fixed_quad(lambda x, k: x**k, 0.0, 1.0, (4,), n=3)[0].round(12)
         np.float64(0.2)
     """
@@ -113,6 +114,7 @@ def quad(
         TypeError: the powers of a weight are traced.
 
     Example:
+        >>> from funcgrad.scipy.integrate import quad
         >>> quad(lambda x, k: np.exp(-k * x), 0.0, np.inf, (2.0,))[0].round(9)
         np.float64(0.5)
         >>> grad(lambda k: quad(lambda x, k: np.exp(-k * x), 0.0, np.inf, (k,))[0])(2.0).round(9)
@@ -258,6 +260,7 @@ def quad_vec(
 
     Example:
         >>> from funcgrad import jacobian
+        >>> from funcgrad.scipy.integrate import quad_vec
         >>> powers = lambda k: quad_vec(lambda x: x ** (k * np.arange(1.0, 3.0)), 0.0, 1.0)[0]
         >>> powers(1.0).round(6), jacobian(powers)(1.0).round(6)
         (array([0.5     , 0.333333]), array([-0.25    , -0.222222]))
@@ -382,8 +385,8 @@ class _Integral:
         traced = [x for x in (a, b, *leaves) if isinstance(x, Tracer)]
         if any(backend.is_jax_tracer(plain_value(x)) for x in traced):
             raise StagingError(
-                "integrate.quad: points are chosen by values, got a value that is known only later. Call it outside "
-                "of jit, or use integrate.fixed_quad, whose points are always the same."
+                "integrate.quad: points are chosen by values, got a value that is unknown while JAX traces. Call it "
+                "outside of jit, or use integrate.fixed_quad, whose points are always the same."
             )
         if traced:  # tracers of a vmap: the caller then runs one example after the other
             raise ConcretizationError("integrate.quad: it integrates one function at a time, got a batch.")
@@ -511,6 +514,7 @@ def dblquad(
         The integral, and an estimate of the error.
 
     Example:
+        >>> from funcgrad.scipy.integrate import dblquad
         >>> area = lambda r: dblquad(lambda y, x: 1.0 + 0.0 * y, 0.0, r, 0.0, lambda x: x)[0]
         >>> area(2.0), grad(area)(2.0).round(9)
         (2.0, np.float64(2.0))
@@ -533,6 +537,7 @@ def tplquad(
     """Integrate ``func(z, y, x, *args)``, with ``z`` from ``qfun(x, y)`` to ``rfun(x, y)``; see ``dblquad``.
 
     Example:
+        >>> from funcgrad.scipy.integrate import tplquad
         >>> volume = lambda c: tplquad(lambda z, y, x: c * x * y * z, 0.0, 1.0, 0.0, 1.0, 0.0, lambda x, y: 2.0)[0]
         >>> grad(volume)(3.0).round(9)
         np.float64(0.5)
@@ -583,6 +588,7 @@ def nquad(
         TypeError: ``full_output`` with traced values.
 
     Example:
+        >>> from funcgrad.scipy.integrate import nquad
         >>> whole = lambda k: nquad(lambda x, y, k: x * y * k, [lambda y, k: (0.0, y), (0.0, 2.0)], (k,))[0]
         >>> round(whole(3.0), 9), grad(whole)(3.0).round(9)
         (6.0, np.float64(2.0))

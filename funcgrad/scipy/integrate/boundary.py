@@ -71,6 +71,7 @@ def solve_bvp(
         InputError: under ``vmap`` a function depends on other values if the mesh is longer (a ``TypeError``).
 
     Example:
+        >>> from funcgrad.scipy.integrate import solve_bvp
         >>> def slope(force):
         ...     fun = lambda x, y: [y[1], force + 0.0 * y[0]]
         ...     bc = lambda ya, yb: [ya[0], yb[0]]

@@ -67,6 +67,7 @@ def cubature(
         TypeError: ``workers`` with traced values; traced corners if some are infinite or ``points`` are given.
 
     Example:
+        >>> from funcgrad.scipy.integrate import cubature
         >>> box = lambda k, side: cubature(lambda x: k * x[:, 0] * x[:, 1], [0.0, 0.0], [side, 1.0]).estimate
         >>> box(3.0, 2.0).round(9), np.round(grad(box, (0, 1))(3.0, 2.0), 9)
         (np.float64(3.0), array([1., 3.]))

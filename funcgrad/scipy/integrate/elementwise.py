@@ -67,6 +67,7 @@ def tanhsinh(
         TypeError: ``log``, ``preserve_shape`` or ``callback`` with traced values; traced arrays that ``f`` closes over.
 
     Example:
+        >>> from funcgrad.scipy.integrate import tanhsinh
         >>> of = lambda k: tanhsinh(lambda x, k: np.exp(-k * x) / np.sqrt(x), 0.0, np.inf, args=(k,)).integral
         >>> np.round([of(2.0), grad(of)(2.0)], 6)
         array([ 1.253314, -0.313329])
@@ -109,6 +110,7 @@ def nsum(
         TypeError: ``log`` with traced values; traced limits; traced arrays that ``f`` closes over.
 
     Example:
+        >>> from funcgrad.scipy.integrate import nsum
         >>> zeta = lambda s: nsum(lambda k, s: k**-s, 1.0, np.inf, args=(s,)).sum
         >>> np.round([zeta(2.0), grad(zeta)(2.0)], 6)
         array([ 1.644934, -0.937548])

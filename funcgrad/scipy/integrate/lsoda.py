@@ -107,6 +107,7 @@ def odeint(
         ConvergenceError: too many steps, or values that are not finite, and a derivative is requested.
 
     Example:
+        >>> from funcgrad.scipy.integrate import odeint
         >>> grow = lambda y, t, k: k * y
         >>> odeint(grow, 1.0, np.array([0.0, 1.0]), (0.5,)).round(6)
         array([[1.      ],
@@ -240,7 +241,7 @@ class _Solution:
         failed = [result.message for result in results if result.status < 0]
         if failed:
             raise ConvergenceError(
-                f"{_CALL}: the steps became too many or too small, got {failed[0]!r}. The solution may not be finite: "
+                f"{_CALL}: the steps are too many or too small, got {failed[0]!r}. The solution may not be finite: "
                 "ask for a shorter time, allow more steps (mxstep), or larger errors (rtol, atol)."
             )
 

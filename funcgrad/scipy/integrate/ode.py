@@ -84,6 +84,7 @@ def solve_ivp(
         LinAlgError: an event touches zero without crossing it, and the derivative of its time is requested.
 
     Example:
+        >>> from funcgrad.scipy.integrate import solve_ivp
         >>> solve_ivp(lambda t, y: -y, (0.0, 1.0), [1.0], t_eval=[1.0], rtol=1e-8, atol=1e-8).y.round(6)
         array([[0.367879]])
         >>> def last(k):

@@ -66,6 +66,7 @@ def simpson(y: ArrayLike, x: ArrayLike | None = None, *, dx: ArrayLike = 1.0, ax
         ValueError: shapes that do not match.
 
     Example:
+        >>> from funcgrad.scipy.integrate import simpson
         >>> simpson([0.0, 1.0, 4.0])
         np.float64(2.6666666666666665)
     """
@@ -141,6 +142,7 @@ def cumulative_simpson(
         ValueError: shapes that do not match.
 
     Example:
+        >>> from funcgrad.scipy.integrate import cumulative_simpson
         >>> cumulative_simpson([0.0, 1.0, 4.0], initial=0.0).round(6)
         array([0.      , 0.333333, 2.666667])
     """

@@ -171,7 +171,7 @@ def _read(call: str, a: Array, assume_a: Any, lower: bool) -> Array:
     name = _SHORT.get(assume_a, assume_a)
     if name not in _READ:
         raise ValueError(
-            f"{call}: assume_a names a structure that there is not, got {assume_a!r}. It is None or one of "
+            f"{call}: assume_a must be the name of a structure, got {assume_a!r}. Pass None or one of "
             f"{', '.join(map(repr, (*_SHORT, *list(_READ)[1:])))}."
         )
     return _READ[name](a, bool(lower))
@@ -190,8 +190,8 @@ def in_columns(call: str, b: ArrayLike, rows: int, solve: Callable[[Array], Arra
     shape = backend.shape_of(b)
     if not shape or shape[-2:][0] != rows:
         raise ValueError(
-            f"{call}: as many rows as there are equations, {rows}, are needed, got {describe(b)}. Of two axes and "
-            "more, b has the equations in the last axis but one."
+            f"{call}: b must have a row for each of {rows} equations, got {describe(b)}. The rows are along the "
+            "last axis but one, or along the only axis."
         )
     return solve(b[:, None])[..., 0] if len(shape) == 1 else solve(b)
 

@@ -147,7 +147,7 @@ def eigh_tridiagonal(
     batch, n = backend.shape_of(d)[:-1], (*backend.shape_of(d), 0)[len(backend.shape_of(d)) - 1]
     if not backend.shape_of(d) or backend.shape_of(e) != (*batch, n - 1):
         raise ValueError(
-            f"eigh_tridiagonal: e is by one shorter than d, got {describe(d)} and {describe(e)}. Check them."
+            f"eigh_tridiagonal: e must be one shorter than d, got {describe(d)} and {describe(e)}. Check them."
         )
     above = fnp.pad(e[..., None] * np.eye(n - 1, dtype=np.int8), (*[(0, 0)] * len(batch), (0, 1), (1, 0)))
     whole = d[..., None] * np.eye(n, dtype=np.int8) + above + fnp.swapaxes(above, -1, -2)

@@ -78,6 +78,7 @@ def map_coordinates(
         ValueError: shapes do not match, or the order or mode is invalid.
 
     Example:
+        >>> from funcgrad.scipy.ndimage import map_coordinates
         >>> image = np.array([0.0, 1.0, 4.0, 9.0])
         >>> map_coordinates(image, [[0.5, 1.5]], order=1)
         array([0.5, 2.5])
@@ -135,6 +136,7 @@ def shift(
     Arguments as for ``map_coordinates``.
 
     Example:
+        >>> from funcgrad.scipy.ndimage import shift
         >>> shift([0.0, 1.0, 4.0], 0.5, order=1)
         array([0. , 0.5, 2.5])
     """
@@ -165,6 +167,7 @@ def zoom(
         TypeError: ``zoom`` is traced: only the shape depends on it.
 
     Example:
+        >>> from funcgrad.scipy.ndimage import zoom
         >>> zoom([0.0, 1.0, 4.0], 5 / 3, order=1)
         array([0. , 0.5, 1. , 2.5, 4. ])
     """
@@ -219,6 +222,7 @@ def affine_transform(
         ValueError: as for ``map_coordinates``, or the matrix has a wrong shape.
 
     Example:
+        >>> from funcgrad.scipy.ndimage import affine_transform
         >>> affine_transform([[1.0, 2.0], [3.0, 4.0]], [[0.0, 1.0], [1.0, 0.0]], order=1)
         array([[1., 3.], [2., 4.]])
     """
@@ -295,6 +299,7 @@ def rotate(
         ValueError: as for ``map_coordinates``, or ``axes`` are not two different axes.
 
     Example:
+        >>> from funcgrad.scipy.ndimage import rotate
         >>> rotate([[1.0, 2.0], [3.0, 4.0]], 90, order=1)
         array([[2., 4.], [1., 3.]])
     """
@@ -340,6 +345,7 @@ def spline_filter1d(
     """Compute the coefficients of the spline through the elements along one axis, for ``prefilter=False``.
 
     Example:
+        >>> from funcgrad.scipy.ndimage import spline_filter1d
         >>> spline_filter1d([0.0, 1.0, 0.0]).round(6)
         array([-1.,  2., -1.])
     """

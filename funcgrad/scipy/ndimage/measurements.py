@@ -31,6 +31,7 @@ def center_of_mass(input: ArrayLike, labels: Any = None, index: Any = None) -> A
         A tuple of coordinates, or a list with one for each label in ``index``.
 
     Example:
+        >>> from funcgrad.scipy.ndimage import center_of_mass
         >>> center_of_mass([[1.0, 1.0], [0.0, 2.0]])
         (np.float64(0.5), np.float64(0.75))
     """
@@ -61,6 +62,7 @@ def minimum(input: ArrayLike, labels: Any = None, index: Any = None) -> Array:
         TypeError: labels are traced, or numbers are complex with several labels.
 
     Example:
+        >>> from funcgrad.scipy.ndimage import minimum
         >>> minimum([1.0, 2.0, 4.0], [1, 2, 1], [1, 2])
         array([1., 2.])
         >>> grad(lambda x: minimum(x, [1, 2, 1], 1))([1.0, 2.0, 1.0])
@@ -76,6 +78,7 @@ def maximum(input: ArrayLike, labels: Any = None, index: Any = None) -> Array:
     Arguments as for ``minimum``.
 
     Example:
+        >>> from funcgrad.scipy.ndimage import maximum
         >>> maximum([1.0, 2.0, 4.0], [1, 2, 1], [1, 2])
         array([4., 2.])
     """

@@ -221,6 +221,7 @@ def percentile_filter(
     """Return the neighbour at a percentile of the neighbours; arguments as for ``maximum_filter``.
 
     Example:
+        >>> from funcgrad.scipy.ndimage import percentile_filter
         >>> percentile_filter([1.0, 3.0, 2.0, 0.0], 50, 3)
         array([1., 2., 2., 0.])
     """
@@ -243,6 +244,7 @@ def rank_filter(
     """Return the neighbour of a rank, negative ones counted from the largest; arguments as for ``maximum_filter``.
 
     Example:
+        >>> from funcgrad.scipy.ndimage import rank_filter
         >>> rank_filter([1.0, 3.0, 2.0, 0.0], -2, 3)
         array([1., 2., 2., 0.])
     """

@@ -97,6 +97,7 @@ def correlate1d(
         ValueError: the axis, mode or origin is invalid.
 
     Example:
+        >>> from funcgrad.scipy.ndimage import correlate1d
         >>> correlate1d([1.0, 2.0, 4.0], [1.0, 0.0, -1.0])
         array([-1., -3., -2.])
         >>> grad(lambda w: correlate1d([1.0, 2.0, 4.0], w)[0])(np.array([1.0, 0.0, -1.0]))
@@ -182,6 +183,7 @@ def uniform_filter1d(
     """Compute the mean of ``size`` neighbours along one axis; arguments as for ``correlate1d``.
 
     Example:
+        >>> from funcgrad.scipy.ndimage import uniform_filter1d
         >>> uniform_filter1d([3.0, 0.0, 6.0], 3)
         array([2., 3., 4.])
     """
@@ -403,6 +405,7 @@ def gaussian_filter1d(
         ValueError: the axis, mode or order is invalid.
 
     Example:
+        >>> from funcgrad.scipy.ndimage import gaussian_filter1d
         >>> gaussian_filter1d([0.0, 1.0, 0.0], 0.5, radius=1).round(6)
         array([0.106507, 0.786986, 0.106507])
         >>> grad(lambda s: gaussian_filter1d([0.0, 1.0, 0.0], s)[1])(0.5).round(6)
@@ -431,6 +434,7 @@ def gaussian_filter(
     ``gaussian_filter1d``.
 
     Example:
+        >>> from funcgrad.scipy.ndimage import gaussian_filter
         >>> gaussian_filter([[0.0, 0.0], [0.0, 1.0]], 0.5).round(3)
         array([[0.011, 0.096], [0.096, 0.797]])
     """
@@ -475,6 +479,7 @@ def gaussian_gradient_magnitude(
     """Compute the length of the gradient by ``gaussian_filter``, which takes ``kwargs``; derivative 0 at length 0.
 
     Example:
+        >>> from funcgrad.scipy.ndimage import gaussian_gradient_magnitude
         >>> gaussian_gradient_magnitude([0.0, 1.0, 2.0], 1.0).round(6)
         array([0.349418, 0.698837, 0.349418])
     """

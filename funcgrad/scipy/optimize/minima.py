@@ -145,7 +145,7 @@ def minimize(
 def _one_number(call: str, y: Any) -> Any:
     y = as_value(y)
     if np.size(y) != 1:
-        raise InputError(f"{call}: fun must give one real number, got {describe(y)}. Sum what is several.")
+        raise InputError(f"{call}: fun must give one real number, got {describe(y)}. Sum the numbers.")
     return fnp.reshape(y, ())
 
 

@@ -58,6 +58,7 @@ def lfilter(b: ArrayLike, a: ArrayLike, x: ArrayLike, axis: int = -1, zi: ArrayL
         ValueError: coefficients are not vectors, or the signal is shorter than its state.
 
     Example:
+        >>> from funcgrad.scipy.signal import lfilter
         >>> lfilter([1.0], [1.0, -0.5], [1.0, 0.0, 0.0])
         array([1.  , 0.5 , 0.25])
     """
@@ -100,6 +101,7 @@ def lfilter_zi(b: ArrayLike, a: ArrayLike) -> Array:
         ZeroDivisionError: the coefficients of the denominator sum to 0.
 
     Example:
+        >>> from funcgrad.scipy.signal import lfilter_zi
         >>> lfilter_zi([1.0], [1.0, -0.5])
         array([1.])
     """
@@ -152,6 +154,7 @@ def sosfilt(sos: ArrayLike, x: ArrayLike, axis: int = -1, zi: ArrayLike | None =
         ValueError: rows do not have length 6, or a signal has one sample, with ``zi``.
 
     Example:
+        >>> from funcgrad.scipy.signal import sosfilt
         >>> sosfilt([[1.0, 1.0, 0.0, 1.0, 0.0, 0.0]], [1.0, 2.0, 3.0])
         array([1., 3., 5.])
     """
@@ -199,6 +202,7 @@ def sosfiltfilt(
         TypeError: ``padlen`` is not given, and ``jax.jit`` traces the coefficients.
 
     Example:
+        >>> from funcgrad.scipy.signal import sosfiltfilt
         >>> sosfiltfilt([[0.5, 0.5, 0.0, 1.0, 0.0, 0.0]], [0.0, 1.0, 0.0, 0.0], padlen=0)
         array([0.25, 0.5 , 0.25, 0.  ])
     """
@@ -255,6 +259,7 @@ def savgol_filter(
         TypeError: ``window_length`` is even, with traced values.
 
     Example:
+        >>> from funcgrad.scipy.signal import savgol_filter
         >>> savgol_filter([2.0, 2.0, 5.0, 2.0, 1.0], 3, 1).round(6)
         array([1.5     , 3.      , 3.      , 2.666667, 0.666667])
     """
@@ -308,6 +313,7 @@ def detrend(
         ValueError: ``type`` is unknown, or a break is outside of the data.
 
     Example:
+        >>> from funcgrad.scipy.signal import detrend
         >>> detrend([1.0, 2.0, 4.0], type="constant").round(6)
         array([-1.333333, -0.333333,  1.666667])
     """
@@ -350,7 +356,7 @@ def _part(call: str, mode: str, x: Shape, y: Shape) -> tuple[slice, ...]:
 def _convolved(call: str, x: Array, y: Array, mode: str, method: str) -> Array:
     shapes = backend.shape_of(x), backend.shape_of(y)
     if len(shapes[0]) != len(shapes[1]):
-        raise ShapeError(f"{call}: both arrays must have as many axes, got {shapes[0]} and {shapes[1]}.")
+        raise ShapeError(f"{call}: both arrays must have the same number of axes, got {shapes[0]} and {shapes[1]}.")
     if not shapes[0]:
         return x * y
     part = _part(call, mode, *shapes)
@@ -372,6 +378,7 @@ def convolve(in1: ArrayLike, in2: ArrayLike, mode: str = "full", method: str = "
         ValueError: shapes do not match, or ``mode`` is unknown.
 
     Example:
+        >>> from funcgrad.scipy.signal import convolve
         >>> convolve([1.0, 2.0, 3.0], [1.0, 10.0])
         array([ 1., 12., 23., 30.])
     """
@@ -402,6 +409,7 @@ def convolve2d(
         ValueError: shapes do not match, or ``mode`` or ``boundary`` is unknown.
 
     Example:
+        >>> from funcgrad.scipy.signal import convolve2d
         >>> convolve2d([[1.0, 2.0]], [[1.0, 10.0]], "same", boundary="wrap")
         array([[21., 12.]])
     """
@@ -441,6 +449,7 @@ def correlate2d(
     """Cross-correlate two matrices; arguments as for ``convolve2d``.
 
     Example:
+        >>> from funcgrad.scipy.signal import correlate2d
         >>> correlate2d([[1.0, 2.0]], [[1.0, 10.0]])
         array([[10., 21.,  2.]])
     """

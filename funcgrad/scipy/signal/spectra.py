@@ -96,6 +96,7 @@ def istft(
 
     Example:
         >>> from funcgrad.scipy.signal import stft
+        >>> from funcgrad.scipy.signal import istft
         >>> istft(stft(np.arange(8.0), nperseg=4)[2])[1].round(12)
         array([0., 1., 2., 3., 4., 5., 6., 7.])
     """
@@ -141,6 +142,7 @@ def csd(
         ValueError: lengths do not match, or ``average`` is unknown.
 
     Example:
+        >>> from funcgrad.scipy.signal import csd
         >>> csd(np.ones(8), np.ones(8), nperseg=4, detrend=False)[1].real.round(6)
         array([2.666667, 1.333333, 0.      ])
     """

@@ -44,6 +44,7 @@ def diags_array(
         ShapeError: lengths or offsets that do not match (a ``ValueError``).
 
     Example:
+        >>> from funcgrad.scipy.sparse import diags_array
         >>> diags_array([np.array([1.0, 2.0]), 5.0], offsets=[0, 1], shape=(2, 2)).toarray()
         array([[1., 5.],
                [0., 2.]])
@@ -54,7 +55,7 @@ def diags_array(
     parts = _diagonals(diagonals, single=np.ndim(offsets) == 0)
     if len(parts) != len(places):
         raise ShapeError(
-            f"sparse.diags_array: as many offsets as diagonals are needed, got {len(places)} and {len(parts)}."
+            f"sparse.diags_array: diagonals and offsets must have the same number, got {len(parts)} and {len(places)}."
         )
     if shape is None:
         side = backend.shape_of(parts[0])[0] + abs(places[0])
@@ -105,6 +106,7 @@ def eye_array(
         format: ignored: there is one format here.
 
     Example:
+        >>> from funcgrad.scipy.sparse import eye_array
         >>> eye_array(2).toarray()
         array([[1., 0.],
                [0., 1.]])
@@ -132,6 +134,7 @@ def kron(A: Any, B: Any, format: str | None = None) -> SparseArray:
         InputError: an argument that is not sparse.
 
     Example:
+        >>> from funcgrad.scipy.sparse import eye_array, kron
         >>> kron(eye_array(2), 3.0 * eye_array(1)).toarray()
         array([[3., 0.],
                [0., 3.]])
@@ -158,6 +161,7 @@ def block_array(blocks: Sequence[Sequence[Any]], *, format: str | None = None, d
         ValueError: shapes that do not match.
 
     Example:
+        >>> from funcgrad.scipy.sparse import block_array, eye_array
         >>> block_array([[eye_array(1), None], [None, 2.0 * eye_array(1)]]).toarray()
         array([[1., 0.],
                [0., 2.]])
@@ -180,6 +184,7 @@ def hstack(blocks: Sequence[Any], format: str | None = None, dtype: Any = None) 
         ValueError: shapes that do not match.
 
     Example:
+        >>> from funcgrad.scipy.sparse import eye_array, hstack
         >>> hstack([eye_array(1), 2.0 * eye_array(1)]).toarray()
         array([[1., 2.]])
     """
@@ -193,6 +198,7 @@ def vstack(blocks: Sequence[Any], format: str | None = None, dtype: Any = None) 
         ValueError: shapes that do not match.
 
     Example:
+        >>> from funcgrad.scipy.sparse import eye_array, vstack
         >>> vstack([eye_array(1), 2.0 * eye_array(1)]).toarray()
         array([[1.],
                [2.]])

@@ -113,6 +113,7 @@ def eigsh(
 
     Example:
         >>> from funcgrad.scipy.sparse import diags_array
+        >>> from funcgrad.scipy.sparse.linalg import eigsh
         >>> f = lambda x: eigsh(
         ...     diags_array([x, [1.0, 1.0]], offsets=[0, 1]) + diags_array([[1.0, 1.0]], offsets=[-1]), 1
         ... )
@@ -150,6 +151,7 @@ def eigs(
         scipy.sparse.linalg.ArpackNoConvergence: raised by SciPy.
 
     Example:
+        >>> from funcgrad.scipy.sparse.linalg import eigs
         >>> f = lambda x: eigs(fnp.array([[x, 1.0, 0.0], [0.5, 1.0, 0.0], [0.0, 0.0, 1.0]]), 1)[0].real[0]
         >>> grad(f)(1.5).round(6)
         np.float64(0.666667)

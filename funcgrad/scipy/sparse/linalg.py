@@ -54,6 +54,7 @@ def spsolve(A: Any, b: Any, permc_spec: str | None = None, use_umfpack: bool = T
 
     Example:
         >>> import scipy.sparse
+        >>> from funcgrad.scipy.sparse.linalg import spsolve
         >>> A = scipy.sparse.csr_array(np.array([[2.0, 0.0], [1.0, 4.0]]))
         >>> grad(lambda b: spsolve(A, b)[1])(np.ones(2))
         array([-0.125,  0.25 ])
@@ -124,6 +125,7 @@ def splu(A: Any, **options: Any) -> Any:
 
     Example:
         >>> import scipy.sparse
+        >>> from funcgrad.scipy.sparse.linalg import splu
         >>> splu(scipy.sparse.csc_array(np.array([[2.0, 0.0], [1.0, 4.0]]))).solve(np.array([2.0, 5.0]))
         array([1., 1.])
     """
@@ -138,6 +140,7 @@ def factorized(A: Any) -> Callable[[ArrayLike], Array]:
 
     Example:
         >>> import scipy.sparse
+        >>> from funcgrad.scipy.sparse.linalg import factorized
         >>> factorized(scipy.sparse.csc_array(np.array([[2.0, 0.0], [1.0, 4.0]])))(np.array([2.0, 5.0]))
         array([1., 1.])
     """
@@ -180,6 +183,7 @@ def cg(
 
     Example:
         >>> import scipy.sparse
+        >>> from funcgrad.scipy.sparse.linalg import cg
         >>> A = scipy.sparse.csr_array(np.array([[3.0, 1.0], [1.0, 2.0]]))
         >>> grad(lambda b: cg(A, b, rtol=1e-12)[0][0])(np.ones(2)).round(6)
         array([ 0.4, -0.2])
@@ -196,6 +200,7 @@ def bicgstab(*args: Any, **kwargs: Any) -> tuple[Array, Any]:
 
     Example:
         >>> import scipy.sparse
+        >>> from funcgrad.scipy.sparse.linalg import bicgstab
         >>> bicgstab(scipy.sparse.csr_array(np.array([[3.0, 1.0], [0.0, 2.0]])), np.array([4.0, 2.0]))[0].round(6)
         array([1., 1.])
     """
@@ -222,6 +227,7 @@ def gmres(
 
     Example:
         >>> import scipy.sparse
+        >>> from funcgrad.scipy.sparse.linalg import gmres
         >>> gmres(scipy.sparse.csr_array(np.array([[3.0, 1.0], [0.0, 2.0]])), np.array([4.0, 2.0]))[0].round(6)
         array([1., 1.])
     """

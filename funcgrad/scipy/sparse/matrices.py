@@ -463,6 +463,7 @@ def csr_array(arg: Any, shape: tuple[int, int] | None = None) -> SparseArray:
         ConcretizationError: a traced array, whose zeros are unknown.
 
     Example:
+        >>> from funcgrad.scipy.sparse import csr_array
         >>> A = csr_array((np.array([1.0, 2.0, 3.0]), [0, 2, 1], [0, 2, 3]), shape=(2, 3))
         >>> A @ np.array([1.0, 10.0, 100.0])
         array([201.,  30.])
@@ -492,6 +493,7 @@ def csc_array(arg: Any, shape: tuple[int, int] | None = None) -> SparseArray:
         ValueError: indices or lengths that do not match.
 
     Example:
+        >>> from funcgrad.scipy.sparse import csc_array
         >>> csc_array((np.array([1.0, 2.0, 3.0]), [0, 1, 1], [0, 1, 1, 3]), shape=(2, 3)).toarray()
         array([[1., 0., 0.],
                [0., 0., 5.]])
@@ -512,6 +514,7 @@ def coo_array(arg: Any, shape: tuple[int, int] | None = None) -> SparseArray:
         ValueError: indices or lengths that do not match.
 
     Example:
+        >>> from funcgrad.scipy.sparse import coo_array
         >>> coo_array((np.array([1.0, 2.0, 3.0]), ([1, 0, 1], [0, 1, 0]))).toarray()
         array([[0., 2.],
                [4., 0.]])
@@ -541,6 +544,7 @@ def matvec(A: Any, x: ArrayLike) -> Array:
 
     Example:
         >>> import scipy.sparse
+        >>> from funcgrad.scipy.sparse import matvec
         >>> A = scipy.sparse.csr_array(np.array([[2.0, 0.0], [1.0, 4.0]]))
         >>> grad(lambda x: matvec(A, x)[1])(np.ones(2))
         array([1., 4.])

@@ -119,6 +119,7 @@ def cdist(XA: ArrayLike, XB: ArrayLike, metric: Any = "euclidean", *, out: Any =
         TypeError: the metric is not differentiable, or ``out`` is an array.
 
     Example:
+        >>> from funcgrad.scipy.spatial.distance import cdist
         >>> cdist([[0.0, 0.0]], [[3.0, 4.0], [1.0, 0.0]])
         array([[5., 1.]])
     """
@@ -144,6 +145,7 @@ def pdist(X: ArrayLike, metric: Any = "euclidean", *, out: Any = None, **kwargs:
     Arguments as for ``cdist``.
 
     Example:
+        >>> from funcgrad.scipy.spatial.distance import pdist
         >>> pdist([[0.0, 0.0], [3.0, 4.0], [0.0, 1.0]]).round(6)
         array([5.      , 1.      , 4.242641])
     """
@@ -176,6 +178,7 @@ def squareform(X: ArrayLike, force: str = "no", checks: bool = True) -> Array:
         ValueError: the matrix is not a distance matrix, or the length of the vector is invalid.
 
     Example:
+        >>> from funcgrad.scipy.spatial.distance import squareform
         >>> squareform([5.0, 1.0, 4.0])
         array([[0., 5., 1.],
                [5., 0., 4.],
@@ -267,6 +270,7 @@ def minkowski(u: ArrayLike, v: ArrayLike, p: ArrayLike = 2, w: ArrayLike | None 
     """Return the ``p``-th root of the sum of ``p``-th powers of absolute differences; differentiable in ``p`` too.
 
     Example:
+        >>> from funcgrad.scipy.spatial.distance import minkowski
         >>> minkowski([0.0, 0.0], [3.0, 4.0], 3).round(6)
         np.float64(4.497941)
     """
@@ -277,6 +281,7 @@ def correlation(u: ArrayLike, v: ArrayLike, w: ArrayLike | None = None, centered
     """Return 1 minus the correlation of the elements of two vectors.
 
     Example:
+        >>> from funcgrad.scipy.spatial.distance import correlation
         >>> correlation([1.0, 0.0, 0.0], [0.0, 1.0, 0.0])
         np.float64(1.5)
     """
@@ -296,6 +301,7 @@ def jensenshannon(
         keepdims: whether the axis stays, with length 1.
 
     Example:
+        >>> from funcgrad.scipy.spatial.distance import jensenshannon
         >>> jensenshannon([1.0, 0.0], [0.0, 1.0], 2.0)
         np.float64(1.0)
     """

@@ -97,8 +97,8 @@ class SciPyDistribution:
         if name.startswith("__"):
             raise AttributeError(name)
         raise AttributeError(
-            f"stats.{self.name}: a function that has a derivative here is needed, got {name!r}. Take one of "
-            f"{', '.join(filter(self.has, self.functions))}, or that of scipy.stats.{self.name}."
+            f"stats.{self.name}: there is no method of this name with derivatives, got {name!r}. Use one of "
+            f"{', '.join(filter(self.has, self.functions))}; for constants scipy.stats.{self.name} has others."
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -173,7 +173,7 @@ class Distribution(SciPyDistribution):
         call = f"stats.{self.name}{'.' * bool(function)}{function}"
         if len(args) > len(names):
             raise TypeError(
-                f"{call}: its parameters are {', '.join(names)}, got {len(args)} of them. Leave out what is too much."
+                f"{call}: its parameters are {', '.join(names)}, got {len(args)} of them. Leave out the others."
             )
         given = dict(zip(names, args, strict=False))
         for name, value in kwds.items():
@@ -182,7 +182,7 @@ class Distribution(SciPyDistribution):
                 raise TypeError(f"{call}: {name!r} {problem}, got {value!r}. Its parameters are {', '.join(names)}.")
             given[name] = value
         if missing := [name for name in self.shapes if name not in given]:
-            raise TypeError(f"{call}: a parameter of shape is missing, got no {missing[0]!r}. Give it.")
+            raise TypeError(f"{call}: a shape parameter is missing, got no {missing[0]!r}. Pass it.")
         shapes = tuple([as_double(given[name]) for name in self.shapes])
         return Parameters(shapes, as_double(given.get("loc", 0)), as_double(given.get("scale", 1)))
 
@@ -321,17 +321,23 @@ def mirrored(formulas: dict[str, Any]) -> dict[str, Any]:
 
 
 class Continuous(_Cumulative):
-    """A distribution with a density.
+    """A distribution with a density, as in ``scipy.stats``: ``norm.logpdf(x, loc, scale)``.
 
-    Args:
-        support: the lower and upper ends of the support, numbers or functions of the shape parameters.
-        closed: whether the formula of the density also holds at the ends.
-        symmetric: whether the distribution is symmetric about 0, so that one tail follows from the other.
+    ``pdf``, ``logpdf``, ``cdf``, ``logcdf``, ``sf``, ``logsf`` take a value, ``ppf`` and ``isf`` a probability,
+    ``entropy``, ``mean``, ``median``, ``var`` and ``std`` nothing. The shape parameters of the distribution follow,
+    then ``loc`` and ``scale``. All of them broadcast and have derivatives. ``norm(loc, scale)`` is the distribution
+    with fixed parameters. A parameter that is not allowed gives NaN, as in SciPy.
+
+    Raises:
+        AttributeError: a method that has no derivative here, such as ``rvs``.
+        TypeError: a shape parameter is missing, or there are too many parameters.
 
     Example:
         >>> from funcgrad.scipy import stats
         >>> grad(stats.norm.logpdf, (0, 1, 2))(3.0, 1.0, 2.0)
         (np.float64(-0.5), np.float64(0.5), np.float64(0.0))
+        >>> stats.gamma(2.0, scale=3.0).mean()
+        np.float64(6.0)
     """
 
     functions = ("pdf", "logpdf", *_TAILS, "ppf", "isf", "entropy", "mean", "median", "var", "std")
@@ -345,13 +351,22 @@ class Continuous(_Cumulative):
         symmetric: bool = False,
         **definition: Any,
     ) -> None:
+        """Define the distribution.
+
+        Args:
+            call: the name in ``scipy.stats``, with the names of the shape parameters.
+            support: the lower and upper ends of the support, numbers or functions of the shape parameters.
+            closed: whether the formula of the density also holds at the ends.
+            symmetric: whether the distribution is symmetric about 0, so that one tail follows from the other.
+            definition: the other arguments of ``Distribution``.
+        """
         super().__init__(call, **definition)
-        self.support, self.closed = support, closed
+        self.ends, self.closed = support, closed
         if symmetric:
             self.formulas = mirrored(self.formulas) | self.formulas
 
     def _ends(self, shapes: tuple[Any, ...]) -> tuple[Any, Any]:
-        low, high = [end(*shapes) if callable(end) else end for end in self.support]
+        low, high = [end(*shapes) if callable(end) else end for end in self.ends]
         return low, high
 
     def _inside(self, y: Any, ends: tuple[Any, Any], closed: bool) -> Any:
@@ -501,14 +516,18 @@ def _moved(end: Any, loc: Any, scale: Any) -> Any:
 
 
 class Discrete(_Cumulative):
-    """A distribution of integers.
+    """A distribution of integers, as in ``scipy.stats``: ``poisson.logpmf(k, mu)``.
+
+    ``pmf``, ``logpmf``, ``cdf``, ``logcdf``, ``sf`` and ``logsf`` take a value, ``entropy``, ``mean``, ``var`` and
+    ``std`` nothing. The shape parameters of the distribution follow, then ``loc``. ``poisson(mu)`` is the distribution
+    with fixed parameters.
 
     Derivatives of ``logpmf`` in the integer itself, and in parameters that are integers, are those of its formula,
     with gamma functions for factorials. ``cdf`` and similar functions are constant between integers.
 
-    Args:
-        low: the smallest value.
-        high: the largest value, a number or a function of the shape parameters.
+    Raises:
+        AttributeError: a method that has no derivative here, such as ``ppf`` or ``rvs``.
+        TypeError: a shape parameter is missing, or there are too many parameters.
 
     Example:
         >>> from funcgrad.scipy import stats
@@ -520,6 +539,14 @@ class Discrete(_Cumulative):
     has_scale = False
 
     def __init__(self, call: str, *, low: int = 0, high: Any = INF, **definition: Any) -> None:
+        """Define the distribution.
+
+        Args:
+            call: the name in ``scipy.stats``, with the names of the shape parameters.
+            low: the smallest value.
+            high: the largest value, a number or a function of the shape parameters.
+            definition: the other arguments of ``Distribution``.
+        """
         super().__init__(call, **definition)
         self.low, self.high = low, high
 

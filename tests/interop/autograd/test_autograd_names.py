@@ -1065,7 +1065,7 @@ def test_arrays_made_in_primitives_are_numpys():
     assert kinds == [numpy.ndarray]
 
 
-def test_containers_are_pythons_and_can_be_registered_beside_them():
+def test_containers_are_pythons_and_can_be_registered_with_them():
     names = import_module("funcgrad.interop.autograd.builtins")
     for ours, theirs in ((names.list, list), (names.tuple, tuple), (names.dict, dict)):
         assert ours is not theirs

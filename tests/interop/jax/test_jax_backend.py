@@ -160,7 +160,7 @@ def test_jax_gradient_of_gradient(name):
 
 
 @cases
-def test_jax_differentiates_the_function_alike(name):
+def test_jax_differentiates_the_function_to_the_same_result(name):
     """Check JAX's rules for the operations of funcgrad's primitives, without any of funcgrad's rules."""
     fun, *args = FUNCTIONS[name]
     assert_close(jax.jit(jax.grad(fun))(*args), grad(fun)(*args))
@@ -252,7 +252,7 @@ def test_any_jax_leaf_wins():
     assert_close(slope, {"float": 11.0, "jax": np.array([15.0, 20.0]), "numpy": np.array([5.0, 10.0])})
 
 
-def test_numpy_leaves_beside_jax_leaves_without_x64(x32):
+def test_numpy_leaves_with_jax_leaves_without_x64(x32):
     slope = grad(lambda x, y, z: fnp.sum(x * y * z), (0, 1, 2))(2.0, np.ones(3), jnp.ones(3))
     assert is_jax(slope)
     assert {leaf.dtype for leaf in slope} == {np.dtype(np.float32)}

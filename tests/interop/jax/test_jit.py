@@ -247,7 +247,7 @@ def test_closing_over_changes():
         g(1.0)
 
 
-def test_closing_over_both_in_the_result_and_beside_the_arguments():
+def test_closing_over_both_in_the_result_and_with_the_arguments():
     def f(w):
         a, (b, c) = jit(lambda x: (x + 1, (w, grad(lambda y: y * w * x)(1.0))))(3.0)
         return a + 10 * b + 100 * c

@@ -184,11 +184,11 @@ def test_refusals_of_odeint(tmp_path, monkeypatch):
             grad(lambda k, more=more: last(k, budget=3, **more)[0])(1.0)
     with pytest.raises(InputError, match="real arrays of NumPy"):
         grad(lambda k: fnp.real(last(k, y0=1j, store=tmp_path)[0]))(1.0)
-    with pytest.raises(InputError, match=r"integrate\.odeint: store must be a folder"):
+    with pytest.raises(InputError, match=r"integrate\.odeint: store must be an existing folder"):
         grad(lambda k: last(k, store=tmp_path / "none")[0])(1.0)
     with pytest.raises(InputError, match=r"integrate\.odeint: store and budget are for one run"):
         vmap(lambda k: last(k, budget=3)[0])(np.ones(2))
-    with pytest.raises(ConvergenceError, match="the steps became too many"):
+    with pytest.raises(ConvergenceError, match="the steps are too many"):
         grad(lambda k: last(k, budget=3, mxstep=2)[0])(1.0)
     monkeypatch.setattr(pieces, "_LSODA_MEMORY", ("nowhere",))
     with pytest.raises(InputError, match=r"from SciPy 1\.17 on"):
@@ -208,7 +208,7 @@ def test_refusals(tmp_path):
             grad(lambda k, more=more: run(k, **more))(1.0)
     with pytest.raises(InputError, match="for one run"):
         vmap(lambda k: run(k, t_eval=[1.0], budget=3))(np.ones(2))
-    with pytest.raises(InputError, match="store must be a folder"):
+    with pytest.raises(InputError, match="store must be an existing folder"):
         grad(lambda k: run(k, t_eval=[1.0], store=tmp_path / "none"))(1.0)
     with pytest.raises(InputError, match="need steps and times"):
         grad(lambda k: run(k, t_eval=[], store=tmp_path))(1.0)

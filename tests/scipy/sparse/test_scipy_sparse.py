@@ -156,7 +156,7 @@ def test_matrices_are_combined_as_scipys(name):
     np.testing.assert_allclose(batch[1], of_data(2 * data[0], *data[1:]), rtol=1e-13)
 
 
-def test_matrices_of_scipy_beside_ours():
+def test_matrices_of_scipy_with_ours():
     small, other = sparse.csr_array(SMALL), sparse.csr_array(OTHER)
     for got, want in (
         (SMALL @ other.T, SMALL @ OTHER.T),

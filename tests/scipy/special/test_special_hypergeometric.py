@@ -55,7 +55,7 @@ def test_at_a_pole_there_is_no_derivative():
         assert np.isnan(grad(fsp.hyp1f1, 1)(0.5, -1.0, 0.3))
 
 
-def test_tricomis_function_has_derivatives_beside_and_below_zero():
+def test_tricomis_function_has_derivatives_with_and_below_zero():
     a, b, x = np.array([0.7, 1e-5, 0.0, -1.0, -30.6]), 1.5, 4.0
     slopes = [grad(fsp.hyperu)(v, b, x) for v in a]
     with mp.workdps(30):

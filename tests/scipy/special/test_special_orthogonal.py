@@ -170,7 +170,7 @@ def test_the_pole_of_the_sphere_is_smooth():
     np.testing.assert_allclose(slope, -np.sqrt(3 / (8 * np.pi)), rtol=1e-15)
 
 
-def test_real_degrees_beside_poles_of_the_parameter():
+def test_real_degrees_with_poles_of_the_parameter():
     """Check near the poles of Gegenbauer's function of degree n, where ``n + 2 * alpha`` is 0, -1, ..."""
     for n, alpha, x in [(0.5, 0.3, 0.7), (-0.5, 0.3, 0.3), (-1.5, 0.7, 0.3)]:
         for name, reference in (("gegenbauer", mp.gegenbauer), ("genlaguerre", mp.laguerre)):

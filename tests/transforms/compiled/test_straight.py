@@ -43,7 +43,7 @@ def test_what_asks_for_values_is_not_written():
     assert written(lambda x: steered(x) * 2.0) is None
 
 
-def test_a_program_that_differs_is_told_of_once(monkeypatch):
+def test_a_program_that_differs_gives_one_warning(monkeypatch):
     monkeypatch.setattr(module, "difference_message", lambda *args: "the recorded result 0 has different bits")
     fun = lambda x: fnp.sinh(x) * 11.0
     with pytest.warns(EagerWarning, match=r"^test: .*result 0 has different bits"):

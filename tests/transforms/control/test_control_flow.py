@@ -605,7 +605,7 @@ def test_branches_agree_where_one_gives_a_number(wrap):
     assert_close(found, np.array([3.0, 1.0], np.float32))
 
 
-def test_integers_are_carried_beside_what_is_differentiated():
+def test_integers_are_carried_with_what_is_differentiated():
     def fun(x):
         def step(c, n):
             return (c[0] * x + n, c[1] + 1, c[2] | (n > 1)), n
@@ -866,7 +866,7 @@ def test_only_loops_between_plain_integers_are_unrolled():
         lambda x: control.while_loop(lambda c: False, lambda c: c, x),
     ],
 )
-def test_what_is_handed_through_is_an_array_of_its_own(run):
+def test_a_returned_argument_is_an_array_of_its_own(run):
     """Check under transforms, as on plain arrays, that a write to the input does not show in the output."""
 
     def f(x):

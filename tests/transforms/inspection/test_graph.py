@@ -436,7 +436,7 @@ def test_every_operation(row):
         ((X, {"a": "1"}), InputError, r"p\['a'\] must be an array or a number, got str '1'"),
     ],
 )
-def test_arguments_unlike_those_traced(other, error, message):
+def test_arguments_that_differ_from_the_traced_ones(other, error, message):
     graph = trace(lambda x, p: x * p["a"])(X, {"a": 2.0})
     with pytest.raises(error, match=message):
         graph(*other)

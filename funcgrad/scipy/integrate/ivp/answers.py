@@ -203,8 +203,8 @@ class Solution:
         times: list[Any] = []
         states: list[Any] = []
         for i, event in enumerate(self.runs.events):
-            t = select_run(self.number, "the times of events", [result.t_events[i] for result in results])
-            y = select_run(self.number, "the times of events", [np.asarray(result.y_events[i]) for result in results])
+            t = select_run(self.number, "times of events", [result.t_events[i] for result in results])
+            y = select_run(self.number, "times of events", [np.asarray(result.y_events[i]) for result in results])
             if backend.shape_of(t)[0]:
                 steps = self.steps_of(t, "left")
                 t = event_times(event, t, partial(self.real_at, steps=steps), self.values)
@@ -258,7 +258,7 @@ def select_run(number: Any, what: str, arrays: list[Any]) -> Any:
         return arrays[0]
     if len({array.shape for array in arrays}) > 1:
         raise ShapeError(
-            f"{_CALL}: under vmap {what} must be as many for every example, got "
+            f"{_CALL}: under vmap the number of {what} must be the same in every example, got "
             f"{sorted({array.shape[-1] if array.ndim else 0 for array in arrays})}. Pass t_eval, or solve one example "
             "after the other."
         )
@@ -268,8 +268,8 @@ def select_run(number: Any, what: str, arrays: list[Any]) -> Any:
 def plain_states(runs: Runs, number: Any) -> tuple[Any, Any]:
     """Return SciPy's ``t`` and ``y``."""
     results = [record.result for record in runs.records]
-    t = select_run(number, "the times", [np.asarray(result.t) for result in results])
-    return t, select_run(number, "the times", [np.asarray(result.y) for result in results])
+    t = select_run(number, "times", [np.asarray(result.t) for result in results])
+    return t, select_run(number, "times", [np.asarray(result.y) for result in results])
 
 
 def is_recorded(x: Any) -> bool:

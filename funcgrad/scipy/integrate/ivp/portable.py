@@ -179,7 +179,7 @@ class Run:
 
     def _give_up(self, count: int) -> None:
         raise ConvergenceError(
-            f"{self.control.call}: the steps became too many or too small, got {count} between two times. The "
+            f"{self.control.call}: the steps are too many or too small, got {count} between two times. The "
             "equation is stiff or its solution not finite: allow more (mxstep), or larger errors (rtol, atol)."
         )
 
@@ -198,7 +198,8 @@ def _constant_array(call: str, x: Any) -> np.ndarray:
         return np.asarray(plain_value(x))
     except TypeError as error:
         raise StagingError(
-            f"{call}: steps are chosen by values, got a value that is known only later. Pass steps=n for n equal steps."
+            f"{call}: steps are chosen by values, got a value that is unknown while JAX traces. Pass steps=n for "
+            "n equal steps."
         ) from error
 
 
