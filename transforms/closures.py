@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-import numpy as np
-
 import funcgrad.numpy as fnp
 from funcgrad import backend, tree
 from funcgrad.batching import BatchTrace, split_into_examples
@@ -73,7 +71,7 @@ class RecordedClosure:
         slots: dict[Any, int] = {}
         duplicates: dict[int, int] = {}  # the first slot of a value, by each further slot of the value
         for slot, x in list(recording.constants.items()):
-            if isinstance(x, Tracer) or backend.namespace_of(x) not in (None, np):
+            if isinstance(x, Tracer) or backend.is_of_other_library(x):
                 del recording.constants[slot]
                 duplicates[slot] = slots.setdefault(identity_key(x), slot)
                 if duplicates[slot] == slot:

@@ -434,18 +434,14 @@ def run_anywhere(fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[st
         np.float64(0.0)
     """
     given, spec = tree.flatten((args, kwargs))
-    if is_in_transform() or not any(map(_is_foreign, given)):
+    if is_in_transform() or not any(map(backend.is_of_other_library, given)):
         return run_rebuilt(fun, args, kwargs)
     trace = Trace()
     try:
-        args, kwargs = tree.unflatten(spec, [as_constant(x) if _is_foreign(x) else x for x in given])
+        args, kwargs = tree.unflatten(spec, [as_constant(x) if backend.is_of_other_library(x) else x for x in given])
         return tree.map(lambda x: x._val if is_buffer(x) else x, run_rebuilt(fun, args, kwargs))
     finally:
         trace.close()
-
-
-def _is_foreign(x: Any) -> bool:
-    return type(x) is not np.ndarray and backend.is_value(x) and backend.namespace_of(x) is not np
 
 
 def _can_be_rebuilt(fun: Any) -> bool:

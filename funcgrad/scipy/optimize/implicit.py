@@ -225,8 +225,7 @@ def _is_count(value: Any) -> bool:
 def depends(value: Any) -> bool:
     """Whether ``value`` contains a tracer or an array of a library other than NumPy."""
     return any(
-        isinstance(leaf, Tracer) or backend.namespace_of(leaf) not in (None, np)
-        for leaf in map(shallow_copy, tree.leaves(value))
+        isinstance(leaf, Tracer) or backend.is_of_other_library(leaf) for leaf in map(shallow_copy, tree.leaves(value))
     )
 
 
