@@ -77,7 +77,7 @@ def main():
     value, gradient = value_and_grad(loss)(params, x, labels)  # NumPy, one device
     shared_value, shared_gradient = jit(value_and_grad(loss), **placed)(params, x, labels)
     apart = max(furthest(shared_gradient, gradient), abs(shared_value - value) / value)
-    print(f"{jax.device_count()} devices, {len(x)} examples; from the gradient of one device at most {apart:.1e}")
+    print(f"{jax.device_count()} devices, {len(x)} examples; largest difference from one device {apart:.1e}")
     assert apart < 1e-12
 
     # From here on everything stays on the devices: arguments and results are JAX arrays.
@@ -92,7 +92,7 @@ def main():
         if number % (STEPS // 4) == 0:
             print(f"step {number:4d}  loss {float(value):.4f}")
     right = jit(accuracy, **placed)(params, x, labels)
-    print(f"step {STEPS:4d}  loss {float(value):.4f}, right on {float(right):.1%} of the digits")
+    print(f"step {STEPS:4d}  loss {float(value):.4f}, accuracy {float(right):.1%}")
     assert float(value) < 2.0
     assert set(params["out"]["w"].devices()) == set(jax.devices())
 

@@ -1,4 +1,4 @@
-"""Learn to read handwritten digits with a pipeline of pure functions, then check the gradient that did it.
+"""Learn to read handwritten digits with a pipeline of pure functions, then check the gradient of the training.
 
 Run ``make demo``, or ``python examples/digits.py``. The seed is fixed: every run gives the same numbers. The picture
 goes to ``out/digits.png``. With FUNCGRAD_QUICK=1 the training is very short.
@@ -232,7 +232,9 @@ def gain(params: Params, x: Array, labels: Array) -> str:
     """Return a sentence on the time of the gradient recorded as NumPy code, in parts of the eager time."""
     report = jit(value_and_grad(loss), backend="numpy").report(params, x, labels)
     recorded, eager = report.seconds
-    return f"a gradient takes {1e6 * recorded:.0f} us as recorded NumPy code, {recorded / eager:.2f} of the eager time"
+    return (
+        f"a gradient takes {1e6 * recorded:.0f} us as recorded NumPy code, {recorded / eager:.2f} times the eager time"
+    )
 
 
 def main() -> None:
@@ -240,10 +242,10 @@ def main() -> None:
     data = load()
     history = watch(train(data, np.random.default_rng(0)))
     last = history[-1]
-    print(f"{last.accuracy:.2%} of {len(data.test_y)} unseen digits read right, after {perf_counter() - start:.1f} s\n")
+    print(f"accuracy {last.accuracy:.2%} on {len(data.test_y)} unseen digits, after {perf_counter() - start:.1f} s\n")
     batch = slice(0, BATCH)
     print(gain(last.params, data.train_x[batch], np.eye(10)[data.train_y[batch]]))
-    print("The gradient it learned with, against JAX and against finite differences:")
+    print("The gradient of the training, compared with JAX and with finite differences:")
     report = crosscheck(loss, order=2, argnums=0)(last.params, data.train_x[batch], np.eye(10)[data.train_y[batch]])
     print(report)
     target = Path("out/digits.png")

@@ -61,7 +61,7 @@ def main():
     start = np.concatenate([np.full(DOSES, np.log(6.0)), np.zeros(DOSES)])
     steps = {"maxiter": 8 if QUICK else 60}
     best = optimize.minimize(value_and_grad(loss), start, jac=True, method="L-BFGS-B", options=steps)
-    print(f"mean square from the target: {loss(start):.3f} with equal doses, {best.fun:.3f} with the chosen ones")
+    print(f"mean squared error: {loss(start):.3f} with equal doses, {best.fun:.3f} with the chosen ones")
 
     figure, axes = plt.subplots(figsize=(6.5, 3.8))
     for label, plan in (("equal doses", start), ("chosen", best.x)):

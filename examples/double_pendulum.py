@@ -87,12 +87,12 @@ def main():
     q, v = np.array([2.0, 2.5]), np.zeros(2)
     check = np.array([0.3, -1.1]), np.array([0.7, 2.0])
     apart = np.abs(acceleration(*check) - by_hand(*check)).max()
-    print(f"acceleration against the textbook's: {apart:.1e} apart")
+    print(f"largest difference from the textbook's acceleration: {apart:.1e}")
 
     states = motion(q, v)
     energies = vmap(energy)(states[:, :2], states[:, 2:])
     drift = np.ptp(energies)
-    print(f"energy {energies[0]:.4f} J; it moved by {drift:.1e} J in {STEPS * STEP:.1f} s")
+    print(f"energy {energies[0]:.4f} J; it changed by {drift:.1e} J in {STEPS * STEP:.1f} s")
 
     places = vmap(place)(states[:, :2])
     figure, (left, right) = plt.subplots(1, 2, figsize=(9, 4))

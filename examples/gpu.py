@@ -3,7 +3,7 @@
 JAX differentiates each function by its own rules on the accelerator. funcgrad's derivatives must agree, both on the
 accelerator and in NumPy. Then the benchmark programs are compiled, as funcgrad functions and as JAX functions written
 by hand, and both are timed. Run ``make gpu-check``, or ``python examples/gpu.py [NAME ...]`` for some functions only.
-Without a GPU the program says so and runs on the processor. The exit status is 0 when all is well.
+Without a GPU the program says so and runs on the processor. The exit status is 0 when all results agree.
 """
 
 import argparse
@@ -80,7 +80,7 @@ def check_functions(names, device):
         worst, name = max(cells, default=(0.0, "-"))
         middle = statistics.median(ulps for ulps, _ in cells) if cells else 0.0
         agree = sum(line.cells[kind].ok for line in ran)
-        print(f"  {COLUMNS[kind]:9} {agree:4d} of {len(ran)} right, median {middle:5.1f}, most {worst:9.1f} ({name})")
+        print(f"  {COLUMNS[kind]:9} {agree:4d} of {len(ran)} agree, median {middle:5.1f}, most {worst:9.1f} ({name})")
     for line in missing:
         print(f"  JAX has no {line.name} on this device: {line.error.splitlines()[0][:90]}")
     for line in wrong:
@@ -133,7 +133,7 @@ def compared(name, ours, theirs, args, device, dtype):
     ratio = statistics.median(a / b for a, b in zip(mine, other, strict=True))
     print(
         f"  {name}, {dtype.__name__}: funcgrad {statistics.median(mine) * 1e3:.3f} ms, "
-        f"JAX by hand {statistics.median(other) * 1e3:.3f} ms, ratio {ratio:.3f}; apart {apart:.1e}"
+        f"JAX by hand {statistics.median(other) * 1e3:.3f} ms, ratio {ratio:.3f}; largest difference {apart:.1e}"
     )
     return apart < (1e-10 if dtype is np.float64 else 2e-3), ratio <= BAR
 
@@ -162,8 +162,8 @@ def main():
     lines = [line for dtype in (np.float32, np.float64) for line in programs(device, dtype)]
     right = all(agree for agree, _ in lines)
     fast = all(met for _, met in lines)
-    print(f"  at most {BAR} of JAX's time was the aim: {'met' if fast else 'missed'}")
-    print(f"\n{'all is well' if right and not wrong else 'NOT WELL'} on {device.device_kind}")
+    print(f"  aim of at most {BAR} times JAX's time: {'met' if fast else 'missed'}")
+    print(f"\n{'all results agree' if right and not wrong else 'SOME RESULTS DIFFER'} on {device.device_kind}")
     sys.exit(bool(wrong) or not right)
 
 

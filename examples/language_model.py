@@ -97,7 +97,7 @@ def main():
     touched = np.flatnonzero(np.abs(grad(surprise("wine"))(params)["letters"]).sum(axis=1))
     print(f"the gradient of 'wine' touches the letters {''.join(LETTERS[i] for i in touched)}")
     start, end = np.mean(bits[:5]), np.mean(bits[-50:])
-    print(f"bits per letter: {start:.2f} -> {end:.2f} (blind guessing: {np.log2(len(LETTERS)):.2f})")
+    print(f"bits per letter: {start:.2f} -> {end:.2f} (uniform guessing: {np.log2(len(LETTERS)):.2f})")
     print("invented:", ", ".join(invent(params, rng) for _ in range(12)))
 
     figure, axes = plt.subplots(figsize=(6, 3.6))

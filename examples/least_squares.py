@@ -69,7 +69,7 @@ def main():
     for method, limits in (("L-BFGS-B", bounds), ("trust-constr", bounds), ("trust-krylov", None)):
         found = minimize(energy, guess, (x, y), method, bounds=limits, tol=1e-9)
         apart = abs(float(found.fun) - fit.cost) / fit.cost
-        print(f"minimize by {method}: {found.nfev} evaluations, {apart:.1e} from that minimum")
+        print(f"minimize by {method}: {found.nfev} evaluations, distance {apart:.1e} from that minimum")
         assert apart < 1e-8
     start = np.concatenate([[3.0, 0.5, 0.0], np.zeros(10)])
     sides = np.full((2, 13), [[-np.inf], [np.inf]])

@@ -41,7 +41,7 @@ def main():
     theirs = np.append(found.coef_[0], found.intercept_)
     apart = np.abs(weights - theirs).max()
     accuracy = np.mean(np.sign(x @ weights) == y)
-    print(f"right on {accuracy:.1%} of the tumours; at most {apart:.1e} from scikit-learn's weights")
+    print(f"accuracy {accuracy:.1%}; the weights differ from scikit-learn's by at most {apart:.1e}")
     assert length < 1e-9
     assert apart < 1e-4
 

@@ -60,7 +60,7 @@ def main():
 
     x, v, force, _ = split(z)
     effort, missed = 0.5 * STEP * np.sum(force**2), np.abs(equations(x, v, force)).max()
-    print(f"effort {effort:.6f}, without friction it would be 6; equations kept to {missed:.0e}")
+    print(f"effort {effort:.6f}, without friction it would be 6; equations satisfied to {missed:.0e}")
     figure, axes = plt.subplots(figsize=(6.5, 3.8))
     axes.plot(t, x, label="position")
     axes.plot(t, v, label="speed")

@@ -144,7 +144,7 @@ def main():
         if compared:
             apart = max(np.abs(a - b).max() for a, b in zip(found, theirs(program), strict=True))
             assert apart < 1e-6, f"{apart:.1e} from PyTorch's"
-    print(f"{len(PROGRAMS)} programs" + (", all as PyTorch has them" if compared else "; PyTorch is not installed"))
+    print(f"{len(PROGRAMS)} programs" + (", all results equal PyTorch's" if compared else "; PyTorch is not installed"))
 
 
 if __name__ == "__main__":

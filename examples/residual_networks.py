@@ -104,7 +104,7 @@ def main():
         numbers = sum(leaf.size for leaf in tree.leaves(params))
         params, losses = learn(model, params, x, digits, np.random.default_rng(1))
         right = np.mean(model(params)(held_out).argmax(axis=1) == truth)
-        print(f"{name}: {numbers} parameters, {len(graph)} operations; right on {right:.1%} of the held-out digits")
+        print(f"{name}: {numbers} parameters, {len(graph)} operations; accuracy {right:.1%} on held-out digits")
         axes.plot(losses, label=f"{name}, {right:.1%} right")
         assert right > (0.2 if QUICK else 0.95)
     axes.set(xlabel="step", ylabel="loss", yscale="log")

@@ -627,8 +627,8 @@ def are_tracers_of(trace: Trace, values: Sequence[Any]) -> list[bool]:
 def raise_closure(name: str) -> NoReturn:
     """Raise the error for a function with custom rules that closes over a tracer, which the rules do not know."""
     raise NotDifferentiableError(
-        f"{name}: a function with own derivative rules closes over a value that is being transformed, got it "
-        "besides its arguments. Pass the value as an argument."
+        f"{name}: a function with derivative rules of its own closes over a value that is being transformed, got one "
+        "that is no argument. Pass the value as an argument."
     )
 
 

@@ -61,6 +61,7 @@ def numpy_only(fun: Callable[..., Any]) -> Callable[..., Any]:
     Example:
         >>> import math
         >>> import numpy as np
+        >>> from funcgrad.extend import nondifferentiable, numpy_only
         >>> gcd = nondifferentiable("gcd", numpy_only(np.vectorize(math.gcd)))
         >>> gcd(np.array([12, 18]), 8)
         array([4, 2])
@@ -98,6 +99,7 @@ def defvjp(
     Example:
         >>> import numpy as np
         >>> from funcgrad import grad, jvp
+        >>> from funcgrad.extend import defvjp
         >>> outer = defvjp(
         ...     lambda x, y: np.outer(x, y),
         ...     lambda ans, x, y: lambda ct: ct @ y,
@@ -145,6 +147,7 @@ def source(operation: Callable[..., Any]) -> str:
 
     Example:
         >>> import funcgrad.numpy as fnp
+        >>> from funcgrad.extend import source
         >>> print(source(fnp.negative).partition("# ---- ")[2])
         vjp
         def negative(ct, record):

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeVar
 
 import numpy as np
 
-from funcgrad.errors import InputError, ShapeError
+from funcgrad.errors import InputError, ShapeError, short_repr
 from funcgrad.foreign_nodes import LEAVES, NAMESPACE, adopt_classes, forget_class
 from funcgrad.typing import PyTree
 
@@ -90,10 +90,14 @@ def _public_call(frame: FrameType | None) -> str:
 
 
 def flatten(tree: PyTree) -> tuple[list[Any], PyTreeSpec]:
-    """Return the leaves of ``tree`` from left to right, and its structure.
+    """Return the leaves of ``tree`` and its structure.
+
+    The leaves are in the order of the containers, those of a dictionary in the order of its sorted keys. None is a
+    container without leaves.
 
     Example:
-        >>> flatten({"b": 1, "a": (2, None)})[0]
+        >>> from funcgrad import tree
+        >>> tree.flatten({"b": 1, "a": (2, None)})[0]
         [2, 1]
     """
     if type(tree) in LEAVES:  # the most frequent case
@@ -111,7 +115,8 @@ def flatten_with_path(tree: PyTree) -> tuple[list[str], list[Any], PyTreeSpec]:
     """Return the key path of each leaf as Python code, the leaves, and the structure, see ``flatten``.
 
     Example:
-        >>> flatten_with_path({"w": [1, 2]})[0]
+        >>> from funcgrad import tree
+        >>> tree.flatten_with_path({"w": [1, 2]})[0]
         ["['w'][0]", "['w'][1]"]
     """
     try:
@@ -126,19 +131,24 @@ def flatten_with_path(tree: PyTree) -> tuple[list[str], list[Any], PyTreeSpec]:
 def unflatten(spec: PyTreeSpec, found: Iterable[Any]) -> PyTree:
     """Build the tree of structure ``spec`` with the leaves ``found``.
 
+    Raises:
+        ValueError: the number of leaves is not that of the structure.
+
     Example:
-        >>> leaves_, spec = flatten({"a": 1, "b": 2})
-        >>> unflatten(spec, [10, 20])
+        >>> from funcgrad import tree
+        >>> leaves, spec = tree.flatten({"a": 1, "b": 2})
+        >>> tree.unflatten(spec, [10, 20])
         {'a': 10, 'b': 20}
     """
     return spec.unflatten(found)
 
 
 def leaves(tree: PyTree) -> list[Any]:
-    """Return the leaves of ``tree`` from left to right.
+    """Return the leaves of ``tree`` in the order of ``flatten``.
 
     Example:
-        >>> leaves([1, (2, None), {"k": 3}])
+        >>> from funcgrad import tree
+        >>> tree.leaves([1, (2, None), {"k": 3}])
         [1, 2, 3]
     """
     if type(tree) in LEAVES:
@@ -154,7 +164,8 @@ def structure(tree: PyTree) -> PyTreeSpec:
     """Return the structure of ``tree`` without its leaves.
 
     Example:
-        >>> structure((1, 2)) == structure((3, 4))
+        >>> from funcgrad import tree
+        >>> tree.structure((1, 2)) == tree.structure((3, 4))
         True
     """
     return flatten(tree)[1]
@@ -164,7 +175,8 @@ def drawn(spec: PyTreeSpec) -> str:
     """Return a structure as Python code with ``*`` for each leaf, for messages.
 
     Example:
-        >>> drawn(structure({"a": (1, 2)}))
+        >>> from funcgrad import tree
+        >>> tree.drawn(tree.structure({"a": (1, 2)}))
         "{'a': (*, *)}"
     """
     text = str(spec).removeprefix("PyTreeSpec(").removesuffix(")").removesuffix(f", namespace={NAMESPACE!r}")
@@ -174,10 +186,24 @@ def drawn(spec: PyTreeSpec) -> str:
 def map(fun: Callable[..., Any], tree: PyTree, *rest: PyTree) -> PyTree:
     """Apply ``fun`` to the leaves of ``tree`` and of ``rest``, trees of the same structure; keep the structure.
 
+    Args:
+        fun: a function with a parameter for ``tree`` and one for each of ``rest``.
+        tree: a pytree, or a leaf.
+        rest: further trees with the same containers and keys; in place of a leaf they may have a whole tree.
+
+    Raises:
+        TypeError: ``fun`` is not callable.
+        ValueError: the trees have different structures.
+
     Example:
-        >>> map(lambda a, b: a + b, {"w": 1}, {"w": 2})
+        >>> from funcgrad import tree
+        >>> tree.map(lambda a, b: a + b, {"w": 1}, {"w": 2})
         {'w': 3}
     """
+    if not callable(fun):
+        raise InputError(
+            f"tree.map: the first argument must be a function, got {short_repr(fun)}. Write tree.map(f, tree)."
+        )
     found, spec = flatten(tree)
     try:
         others = [spec.flatten_up_to(other) for other in rest]
@@ -195,7 +221,8 @@ def broadcast_prefix(prefix: PyTree, whole: PyTree) -> list[Any]:
         ValueError: ``prefix`` is not a prefix of ``whole``.
 
     Example:
-        >>> broadcast_prefix((0, None), ({"a": 1, "b": 2}, 3))
+        >>> from funcgrad import tree
+        >>> tree.broadcast_prefix((0, None), ({"a": 1, "b": 2}, 3))
         [0, 0, None]
     """
     return [entry for entry, part in prefix_parts(prefix, whole) for _ in leaves(part)]
@@ -210,7 +237,8 @@ def prefix_parts(prefix: PyTree, whole: PyTree) -> list[tuple[Any, PyTree]]:
         ValueError: ``prefix`` is not a prefix of ``whole``.
 
     Example:
-        >>> prefix_parts((0, None), (1, {"a": 2, "b": 3}))
+        >>> from funcgrad import tree
+        >>> tree.prefix_parts((0, None), (1, {"a": 2, "b": 3}))
         [(0, 1), (None, {'a': 2, 'b': 3})]
     """
     try:
@@ -226,7 +254,8 @@ def is_container(cls: type) -> bool:
     """Whether ``cls`` is registered as a container, so that its instances hold leaves.
 
     Example:
-        >>> is_container(dict), is_container(set)
+        >>> from funcgrad import tree
+        >>> tree.is_container(dict), tree.is_container(set)
         (True, False)
     """
     return optree.register_pytree_node.get(cls, namespace=NAMESPACE) is not None
@@ -242,8 +271,9 @@ def visit_arrays(x: Any, visit: Callable[[np.ndarray], None], seen: set[int], sk
         skipped: a class whose instances are not visited.
 
     Example:
+        >>> from funcgrad import tree
         >>> inner = [np.ones(2)]
-        >>> visit_arrays((inner, inner, 3.0), print, set())
+        >>> tree.visit_arrays((inner, inner, 3.0), print, set())
         [1. 1.]
     """
     waiting = [x]
@@ -282,11 +312,12 @@ def register_pytree_node(
         unflatten_fun: ``unflatten_fun(static, children) -> obj``, as in JAX.
 
     Example:
+        >>> from funcgrad import register_pytree_node, tree
         >>> class Pair:
         ...     def __init__(self, a, b):
         ...         self.a, self.b = a, b
         >>> _ = register_pytree_node(Pair, lambda p: ((p.a, p.b), None), lambda _, children: Pair(*children))
-        >>> leaves(Pair(1, 2))
+        >>> tree.leaves(Pair(1, 2))
         [1, 2]
     """
     _register(cls, flatten_fun, unflatten_fun)
@@ -319,13 +350,14 @@ def register_dataclass(
 
     Example:
         >>> import dataclasses
+        >>> from funcgrad import register_dataclass, tree
         >>> @register_dataclass
         ... @dataclasses.dataclass
         ... class Layer:
         ...     w: float
         ...     b: float
         ...     name: str = dataclasses.field(default="", metadata=dict(static=True))
-        >>> leaves(Layer(w=1.0, b=2.0, name="first"))
+        >>> tree.leaves(Layer(w=1.0, b=2.0, name="first"))
         [1.0, 2.0]
     """
     dynamic, constant = _fields(nodetype, data_fields, meta_fields, drop_fields)

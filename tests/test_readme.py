@@ -38,7 +38,8 @@ def print(*values, sep=" ", end="\\n", file=None, flush=False, _print=print):
 
 
 def _said(text):
-    \"\"\"Without numbers and widths, which differ from one machine to the next.\"\"\"
+    \"\"\"Without numbers, widths and paths of programs, which differ from one machine to the next.\"\"\"
+    text = _re.sub(r"[^\\s`]+\\.py:", "program.py:", text)
     text = _re.sub(r"[-+]?\\d[\\d.]*(e[-+]?\\d+)?", "#", text)
     return _re.sub(r"─+", "─", " ".join(text.split()))
 

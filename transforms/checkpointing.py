@@ -311,7 +311,7 @@ def checkpoint_chain(
     )
     if known is None and iterator is None:
         raise InputError(
-            f"checkpoint_chain: nothing tells the number of steps, got xs={describe(xs)}. Pass length, xs, or a list "
+            f"checkpoint_chain: the number of steps is unknown, got xs={describe(xs)}. Pass length, xs, or a list "
             "of steps."
         )
     if known is not None and iterator is not None:
@@ -415,6 +415,6 @@ def _chain_items(xs: Any) -> tuple[Sequence[Any] | None, Iterator[Any] | None]:
     sizes = {backend.shape_of(leaf)[0] for leaf in leaves}
     if len(sizes) != 1:
         raise ShapeError(
-            f"checkpoint_chain: the first axes of xs must have one length, got {sorted(sizes)}. Cut them to the same."
+            f"checkpoint_chain: the first axes of xs must have one length, got {sorted(sizes)}. Cut them to one length."
         )
     return _Rows(leaves, spec, sizes.pop()), None

@@ -20,7 +20,7 @@ from funcgrad.core import Tracer, describe, is_array, join_repetition, plain_val
 from funcgrad.errors import EscapedTracerError, InputError, NotDifferentiableError, ShapeError
 from funcgrad.kinds.custom import CustomRules, custom_call
 from funcgrad.transforms.static_arguments import parameters_of, signature_of
-from funcgrad.transforms.transformed import check_callable, name_of
+from funcgrad.transforms.transformed import check_callable, check_functions, name_of
 from funcgrad.typing import PyTree
 from funcgrad.writable import as_argument
 
@@ -154,7 +154,7 @@ class _Call:
         for leaf in flat:
             if not is_array(leaf):
                 raise InputError(
-                    f"{self.name}: a function with own derivative rules must return arrays or numbers, got "
+                    f"{self.name}: a function with derivative rules of its own must return arrays or numbers, got "
                     f"{describe(leaf)}. Leave it out, or keep it as a residual."
                 )
         return [given.original(leaf) for leaf in flat]
@@ -304,8 +304,7 @@ class CustomDerivative(Generic[P, R]):
             bwd: ``bwd(*nondiff, residuals, ct) -> tuple`` with a cotangent per differentiable argument,
                 None for zero, in place of a whole argument or any part of an argument.
         """
-        check_callable("defvjp", fwd)
-        check_callable("defvjp", bwd)
+        check_functions("defvjp", fwd=fwd, bwd=bwd)
         self._vjp = (fwd, bwd)
 
     def defjvp(self, jvp: Callable[..., Any]) -> Callable[..., Any]:
@@ -316,7 +315,7 @@ class CustomDerivative(Generic[P, R]):
                 and tangents are tuples over the differentiable arguments. The tangent of a leaf that is not
                 floating point is a float0 zero.
         """
-        check_callable("defjvp", jvp)
+        check_functions("defjvp", jvp=jvp)
         self._jvp = jvp
         return jvp
 
@@ -331,9 +330,7 @@ class CustomDerivative(Generic[P, R]):
             raise InputError(
                 f"defjvps: {self._name} has non-differentiable arguments, got rules per argument. Use defjvp."
             )
-        for rule in jvps:
-            if rule is not None:
-                check_callable("defjvps", rule)
+        check_functions("defjvps", **{f"jvps[{i}]": rule for i, rule in enumerate(jvps) if rule is not None})
         self._jvp = _RulePerArgument(self, jvps)
 
     @property
@@ -370,7 +367,8 @@ class CustomDerivative(Generic[P, R]):
         """Call the function; its derivatives come from the rules."""
         if self._vjp is None and self._jvp is None:
             raise InputError(
-                f"{self._name}: it has no derivative rule, got a call. Define one first with defvjp, defjvp or defjvps."
+                f"{self._name}: the function has no derivative rule yet, got a call. Set one first with defvjp, defjvp "
+                "or defjvps."
             )
         call = _Call(self, self._signature.bind_positional(args, kwargs))
         outs = custom_call(*call.leaves(), rules=call.rules())

@@ -314,8 +314,7 @@ def _check_forward(name: str, origin: Origin | None, args: tuple[Any, ...], ans:
         what = "value" if _new_problem(_non_finite(ans, tangents=False), _non_finite(args)) else "tangent"
         raise NanError(
             f"debug_nans: {bad} first appeared in the {what} of {name}, got arguments {_describe_shapes(args)} and "
-            f"result {_describe_shapes(ans)}, {_called_from(origin)}. Keep the arguments inside of where {name} is "
-            "finite.",
+            f"result {_describe_shapes(ans)}, {_called_from(origin)}. Keep the arguments where {name} is finite.",
             name,
         )
 
@@ -424,8 +423,7 @@ def debug_nans(fun: Callable[..., Any] | None = None) -> Any:
     Example:
         >>> import numpy as np
         >>> import funcgrad.numpy as fnp
-        >>> from funcgrad import grad
-        >>> from funcgrad.transforms.debugging import debug_nans
+        >>> from funcgrad import debug_nans, grad
         >>> norm = lambda x: fnp.sqrt(fnp.sum(x * x))
         >>> try:
         ...     with debug_nans(), np.errstate(all="ignore"):
@@ -467,8 +465,7 @@ def strict(fun: Callable[..., Any] | None = None) -> Any:
 
     Example:
         >>> import funcgrad.numpy as fnp
-        >>> from funcgrad import grad
-        >>> from funcgrad.transforms.debugging import strict
+        >>> from funcgrad import grad, strict
         >>> try:
         ...     with strict():
         ...         grad(lambda x: fnp.floor(x) * 2.0)(1.5)

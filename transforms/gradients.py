@@ -34,7 +34,7 @@ from funcgrad.transforms.transformed import (
 )
 from funcgrad.writable import as_inner_results
 
-__all__ = ["grad", "gradient_of_all", "value_and_grad"]
+__all__ = ["grad", "gradient_of_all", "value_and_grad", "value_and_grad_of"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -124,8 +124,11 @@ def value_and_grad(
 ) -> Callable[P, tuple[R, Any]]:
     """Return a function that computes the value and the gradient of ``fun`` in one evaluation.
 
-    Takes the arguments of ``grad``. The new function returns ``(value, gradient)``, or
-    ``((value, aux), gradient)`` with ``has_aux=True``.
+    Takes the arguments of ``grad``.
+
+    Returns:
+        A function of the same arguments that returns ``(value, gradient)``, or ``((value, aux), gradient)`` with
+        ``has_aux=True``. The gradient is that of ``grad``.
 
     Raises:
         TypeError: as ``grad``.
@@ -146,6 +149,12 @@ def gradient_of_all(call: str, fun: Callable[..., Any], count: int) -> Callable[
     """Return ``grad`` of ``fun`` with respect to ``count`` arguments; error messages name ``call``."""
     options = Options(call, tuple(range(count)))
     return transformed(run_grad, fun, options, "Gradient of {fun} with respect to positional argument(s) {argnums}.")
+
+
+def value_and_grad_of(call: str, fun: Callable[..., Any]) -> Callable[..., Any]:
+    """Return ``value_and_grad`` of ``fun``; error messages name ``call``."""
+    options = Options(call, 0)
+    return transformed(run_value_and_grad, fun, options, "Value and gradient of {fun}.")
 
 
 def run_grad(fun: Callable[..., Any], options: Options, args: Any, kwargs: Any) -> Any:

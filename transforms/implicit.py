@@ -33,7 +33,7 @@ from funcgrad.transforms.arguments import check_leaf, split_aux
 from funcgrad.transforms.closures import RecordedClosure, example_by_example
 from funcgrad.transforms.products import jvp, vjp
 from funcgrad.transforms.stopping import no_grad, stop_gradient
-from funcgrad.transforms.transformed import check_callable, name_of
+from funcgrad.transforms.transformed import check_callable, check_functions, name_of
 from funcgrad.transforms.vectorize import vmap
 from funcgrad.typing import PyTree
 
@@ -107,6 +107,7 @@ def newton(f: Callable[[Any], Any], x0: PyTree, *, tol: float | None = None, max
 
     Raises:
         ArithmeticError: no convergence.
+        numpy.linalg.LinAlgError: the Jacobian of ``f`` is singular at a point on the way.
 
     Example:
         >>> from funcgrad.transforms import newton
@@ -253,15 +254,14 @@ def custom_linear_solve(
 
     Example:
         >>> import numpy as np
-        >>> from funcgrad import grad
-        >>> from funcgrad.transforms import custom_linear_solve
+        >>> from funcgrad import custom_linear_solve, grad
         >>> a, b = np.array([[3.0, 1.0], [1.0, 2.0]]), np.array([1.0, 0.0])
         >>> solve = lambda matvec, b: np.linalg.solve(a, b)
         >>> grad(lambda b: custom_linear_solve(lambda x: a @ x, b, solve, symmetric=True)[0])(b)
         array([ 0.4, -0.2])
     """
     check_callable("custom_linear_solve", matvec)
-    check_callable("custom_linear_solve", solve)
+    check_functions("custom_linear_solve", solve=solve)
     _check_arrays("custom_linear_solve", "b", b)
     system = _LinearSystem(matvec, b, solve, solve if symmetric else transpose_solve, symmetric, has_aux)
     outs = system.call(*tree.leaves(b), *system.captured)
@@ -419,14 +419,14 @@ def custom_root(
         ArithmeticError: the answer of a tangent solver does not solve its system.
 
     Example:
-        >>> from funcgrad import grad
-        >>> from funcgrad.transforms import custom_root, newton
+        >>> from funcgrad import custom_root, grad
+        >>> from funcgrad.transforms import newton
         >>> root = lambda a: custom_root(lambda x: x**3 - a, 2.0, newton)
         >>> round(float(grad(root)(8.0)), 12), round(1 / 12, 12)
         (0.083333333333, 0.083333333333)
     """
-    for fun in (f, solve, tangent_solve):
-        check_callable("custom_root", fun)
+    check_callable("custom_root", f)
+    check_functions("custom_root", solve=solve, tangent_solve=tangent_solve)
     _check_arrays("custom_root", "initial_guess", initial_guess)
     found, aux = _run_solver(f, initial_guess, solve), None
     if has_aux:
@@ -526,21 +526,23 @@ def fixed_point(
         solver: ``solver(g, x0)`` finds the fixed point of ``g``: ``anderson``, ``picard``, or your own.
         tangent_solve: see ``custom_root``.
 
+    Returns:
+        The fixed point, a tree like ``x0``.
+
     Raises:
         ArithmeticError: the solver does not converge.
         TypeError, ValueError: as ``custom_root``.
 
     Example:
         >>> import numpy as np
-        >>> from funcgrad import grad
-        >>> from funcgrad.transforms import fixed_point
+        >>> from funcgrad import fixed_point, grad
         >>> heron = lambda x, a: 0.5 * (x + a / x)
         >>> root = lambda a: fixed_point(heron, 1.0, a)
         >>> float(np.round(root(9.0), 12)), float(np.round(grad(root)(9.0), 12))
         (3.0, 0.166666666667)
     """
     check_callable("fixed_point", f)
-    check_callable("fixed_point", solver)
+    check_functions("fixed_point", solver=solver)
 
     def residual(x: Any) -> Any:
         return tree.map(operator.sub, f(x, *params), x)

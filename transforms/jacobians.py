@@ -84,7 +84,11 @@ def jacfwd(
 ) -> Callable[P, Any]:
     """Return a function that computes the Jacobian in forward mode, by batches of tangents. Best for few inputs.
 
-    Takes the arguments of ``jacrev`` except ``allow_int``, and returns the same.
+    Takes the arguments of ``jacrev`` except ``allow_int``.
+
+    Returns:
+        A function of the same arguments whose result is that of ``jacrev``: leaves have the shape
+        ``output.shape + input.shape``.
 
     Raises:
         TypeError: integer or complex inputs without the option for them.

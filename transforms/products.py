@@ -175,8 +175,18 @@ def vjp(
         with strict_block():
             return vjp(fun, *primals, has_aux=has_aux, **kwargs)
     check_callable("vjp", fun)
+    _check_primals("vjp", primals)
     found: tuple[Any, ...] = run_or_rebuild(fun, lambda fun: evaluate_vjp(fun, primals, has_aux, kwargs, lasting=True))
     return found
+
+
+def _check_primals(call: str, primals: tuple[Any, ...]) -> None:
+    """Check that ``call`` got positional arguments of the function, at which it takes the derivative."""
+    if not primals:
+        raise InputError(
+            f"{call}: there is nothing to differentiate, got no positional argument after the function. Write "
+            f"{call}(f, x), not {call}(f)(x)."
+        )
 
 
 def evaluate_vjp(
@@ -335,8 +345,8 @@ class Linearized:
 
     Example:
         >>> from funcgrad import linearize
-        >>> y, push = linearize(lambda x: x * x, 3.0)
-        >>> y, push(1.0), push(2.0)
+        >>> y, f_jvp = linearize(lambda x: x * x, 3.0)
+        >>> y, f_jvp(1.0), f_jvp(2.0)
         (9.0, np.float64(6.0), np.float64(12.0))
     """
 
@@ -384,7 +394,7 @@ def linearize(fun: Callable[..., Any], *primals: PyTree, has_aux: bool = False, 
         kwargs: passed to ``fun``, not differentiated.
 
     Returns:
-        ``(result, push)``, or ``(result, push, aux)`` with ``has_aux=True``. ``push(*tangents)`` equals
+        ``(result, f_jvp)``, or ``(result, f_jvp, aux)`` with ``has_aux=True``. ``f_jvp(*tangents)`` equals
         ``jvp(fun, primals, tangents)[1]`` without running the primal part again.
 
     Raises:
@@ -392,11 +402,12 @@ def linearize(fun: Callable[..., Any], *primals: PyTree, has_aux: bool = False, 
 
     Example:
         >>> from funcgrad import linearize
-        >>> y, push = linearize(lambda x, y: x * y, 3.0, 4.0)
-        >>> push(1.0, 0.0), push(0.0, 1.0)
+        >>> y, f_jvp = linearize(lambda x, y: x * y, 3.0, 4.0)
+        >>> f_jvp(1.0, 0.0), f_jvp(0.0, 1.0)
         (np.float64(4.0), np.float64(3.0))
     """
     check_callable("linearize", fun)
+    _check_primals("linearize", primals)
     found: tuple[Any, ...] = run_or_rebuild(fun, lambda fun: _evaluate_linearize(fun, primals, has_aux, kwargs))
     return found
 

@@ -43,7 +43,7 @@ class Store:
         self._file: Any = None
         self.call, self.folder = call, Path(os.fspath(folder)) if isinstance(folder, (str, os.PathLike)) else None
         if self.folder is None or not self.folder.is_dir():
-            raise InputError(f"{call}: store must be a folder that is there, got {folder!r}. Make it, or leave it out.")
+            raise InputError(f"{call}: store must be an existing folder, got {folder!r}. Make it, or leave it out.")
         self._lock, self._end = Lock(), 0
         self._free: dict[int, list[int]] = {}  # offsets of free space in the file, by size
 

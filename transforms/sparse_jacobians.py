@@ -18,7 +18,7 @@ from funcgrad.kinds.linear import reshape
 from funcgrad.optional import import_scipy
 from funcgrad.primitives.shaping import concatenate
 from funcgrad.transforms.dependence import DependenceTrace, colour_columns, split_dense_rows
-from funcgrad.transforms.gradients import grad
+from funcgrad.transforms.gradients import gradient_of_all
 from funcgrad.transforms.products import jvp, vjp
 from funcgrad.transforms.vectorize import vmap
 
@@ -132,7 +132,7 @@ def sparse_hessian(fun: Callable[..., Any], leaves: Sequence[Any], sparsity: Spa
     Columns that are much fuller than others are pushed forward separately; by symmetry they are rows as well. The
     remaining columns are coloured.
     """
-    function = _VectorFunction("hessian", grad(fun, tuple(range(len(leaves)))), leaves)
+    function = _VectorFunction("hessian", gradient_of_all("hessian", fun, len(leaves)), leaves)
     return _sparse_derivative(function, function.inputs, sparsity, _hessian_blocks)
 
 

@@ -29,6 +29,12 @@ def stop_gradient(x: Tree) -> Tree:
     Args:
         x: an array, a number, or a pytree; leaves that are neither pass through.
 
+    Returns:
+        A tree like ``x`` with the same values, shapes and dtypes.
+
+    Raises:
+        TypeError: ``x`` is a function; ``no_grad(f)`` stops the derivative of its results.
+
     Example:
         >>> from funcgrad import grad, stop_gradient
         >>> grad(lambda x: x * stop_gradient(x))(3.0)
@@ -36,8 +42,17 @@ def stop_gradient(x: Tree) -> Tree:
     """
     if type(x) is np.ndarray or type(x) is float:  # fast path
         return x
+    if callable(x) and _is_function(x):
+        raise InputError(
+            f"stop_gradient: x must be a value, got {core.describe(x)}. Write stop_gradient(f(x)), or no_grad(f)(x)."
+        )
     stopped: Tree = tree.map(_stopped, x)
     return stopped
+
+
+def _is_function(x: Any) -> bool:
+    """Whether ``x`` is a function, not a container or a leaf that can also be called."""
+    return inspect.isroutine(x) or isinstance(x, (Transformed, np.ufunc))
 
 
 def _stopped(leaf: Any) -> Any:
@@ -72,6 +87,12 @@ def no_grad(fun: Callable[..., Any] | None = None) -> Any:
 
     Args:
         fun: the function to run without recording; left out in ``with no_grad():`` and ``@no_grad()``.
+
+    Returns:
+        A function of the same arguments and results; without ``fun`` a block, which is a decorator too.
+
+    Raises:
+        TypeError: ``fun`` is not callable, or an asynchronous generator.
 
     Example:
         >>> from funcgrad import grad, no_grad

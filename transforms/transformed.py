@@ -38,6 +38,7 @@ __all__ = [
     "Transformed",
     "check_argnums",
     "check_callable",
+    "check_functions",
     "hide_extra_kwargs",
     "name_of",
     "raise_funcgrad_error",
@@ -296,6 +297,23 @@ def refuse_unknown_arguments(call: str, others: dict[str, Any]) -> NoReturn:
     raise InputError(f"{call}: there is no argument of this name, got {name}={short_repr(others[name])}. {known}")
 
 
+#: Calls that take a function first and return a function of its arguments.
+_RETURN_FUNCTIONS = frozenset({
+    "checkpoint", "crosscheck", "custom_jvp", "custom_vjp", "debug_nans", "from_array_api", "from_jax", "from_numpy",
+    "grad", "hessian", "jacfwd", "jacobian", "jacrev", "jit", "no_grad", "profile", "strict", "to_jax", "trace",
+    "value_and_grad", "vmap",
+})  # fmt: skip
+#: How to write calls that take the arguments of the function as well.
+_CALLS = {
+    "vjp": "vjp(f, x)",
+    "linearize": "linearize(f, x)",
+    "linear_transpose": "linear_transpose(f, x)",
+    "jvp": "jvp(f, (x,), (t,))",
+    "hvp": "hvp(f, (x,), (t,))",
+    "check_grads": "check_grads(f, (x,))",
+}
+
+
 def check_callable(call: str, fun: Any, others: dict[str, Any] | None = None) -> None:
     """Check that ``fun`` is callable, and that there are no ``others``: arguments that ``call`` does not have.
 
@@ -307,9 +325,22 @@ def check_callable(call: str, fun: Any, others: dict[str, Any] | None = None) ->
     if others:
         refuse_unknown_arguments(call, others)
     if not callable(fun):
-        raise InputError(
-            f"{call}: the first argument must be a function, got {describe(fun)}. Write {call}(f)(x), not {call}(f(x))."
-        )
+        code = f"{call}(f)(x), not {call}(f(x))" if call in _RETURN_FUNCTIONS else _CALLS.get(call, f"{call}(f, ...)")
+        raise InputError(f"{call}: the first argument must be a function, got {describe(fun)}. Write {code}.")
+
+
+def check_functions(call: str, **functions: Any) -> None:
+    """Check that the named arguments are callable.
+
+    Raises:
+        InputError: a ``TypeError`` that names the argument and what was passed instead.
+    """
+    for name, fun in functions.items():
+        if not callable(fun):
+            raise InputError(
+                f"{call}: {name} must be a function, got {describe(fun)}. Pass the function without calling it: f, not "
+                "f(x)."
+            )
 
 
 def check_argnums(call: str, argnums: Any) -> Argnums:

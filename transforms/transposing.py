@@ -37,7 +37,7 @@ def linear_transpose(fun: Callable[..., Any], *primals: PyTree) -> Pullback:
     Example:
         >>> import numpy as np
         >>> import funcgrad.numpy as fnp
-        >>> from funcgrad.transforms import linear_transpose
+        >>> from funcgrad import linear_transpose
         >>> transpose = linear_transpose(fnp.cumsum, np.zeros(3))
         >>> transpose(np.array([1.0, 0.0, 2.0]))
         (array([3., 2., 2.]),)
@@ -59,8 +59,7 @@ def _zeros(like: Any) -> Any:
         like = np.broadcast_to(np.zeros((), like.dtype), like.shape)
     if not backend.is_inexact(like):
         raise InputError(
-            f"linear_transpose: the arguments must be floating or complex, got {describe(like)}. Close over what is "
-            "not."
+            f"linear_transpose: the arguments must be floating or complex, got {describe(like)}. Close over the others."
         )
     return backend.zeros_like(like)
 
@@ -81,7 +80,7 @@ def _check_linear(fun: Callable[..., Any], zeros: tuple[Any, ...]) -> None:
         if not (isinstance(leaf, Tracer) and leaf._trace is watch) or (numbers and np.any(np.not_equal(value, 0))):
             raise InputError(
                 f"linear_transpose: {name_of(fun)} is not linear, got a result that is not zero, or constant, for "
-                "arguments that are. Leave out what is added."
+                "arguments that are. Remove the constant term."
             )
 
 

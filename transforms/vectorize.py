@@ -188,7 +188,7 @@ def _hint_for_rank(rank: int, where: str) -> str:
         return "Keyword arguments are mapped over axis 0: pass it by position, with None for it in in_axes."
     if not rank and re.fullmatch(r"argument \d+\[\d+\]", where):
         return "A list is a container of arrays: pass numpy.asarray(x), or None for what is the same for all examples."
-    return "Map over an axis it has, or use None for an argument that is the same for all examples."
+    return "Map over one of its axes, or use None for an argument that is the same for all examples."
 
 
 def _argument_in_words(path: str) -> str:
@@ -214,8 +214,8 @@ def _move_batch_axis(trace: BatchTrace, leaf: Any, axis: Any, number: int) -> An
     if axis is None:
         if batched:
             raise ShapeError(
-                f"vmap: result leaf {number} depends on the example, got out_axes=None for it. Give the axis "
-                "where the examples shall stand, or reduce over them outside."
+                f"vmap: result leaf {number} depends on the example, got out_axes=None for it. Name in "
+                "out_axes the axis of the result that holds the examples."
             )
         return shallow_copy(leaf)
     if not isinstance(leaf, Tracer):

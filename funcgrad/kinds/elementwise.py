@@ -43,7 +43,15 @@ from funcgrad.kinds.linear import (
     scaled,
 )
 from funcgrad.kinds.partials import Partial, PartialRule
-from funcgrad.kinds.rules import ARGUMENT_NAMES, SHARED, Operation, bind_checked, finish_operation, make_any
+from funcgrad.kinds.rules import (
+    ARGUMENT_NAMES,
+    SHARED,
+    Operation,
+    bind_checked,
+    check_definition,
+    finish_operation,
+    make_any,
+)
 from funcgrad.ownership import LARGE
 from funcgrad.reverse import RECORD, VJP, vjp_of_each
 from funcgrad.writable import CONSTANTS, COPY_ON_WRITE, shared_array
@@ -90,23 +98,32 @@ def elementwise(
     Args:
         name: the name of the operation, and of the array namespace's function if ``impl`` is None.
         impl: ``impl(xp, *args)``, which computes the operation; ``xp`` is the array namespace, NumPy or ``jax.numpy``.
-        dx: the partial derivative in the first argument, see ``partials.Partial``.
-        dy: the partial derivative in the second argument.
-        dz: the partial derivative in the third argument.
+        dx: the partial derivative with respect to the first argument: a function whose parameters name the values that
+            it needs (the arguments ``x``, ``y``, ``z``, the result ``ans``); such a function with ``t`` as its first
+            parameter, which returns the product with the tangent or cotangent ``t``; the name of one of these values; a
+            number; or None for no derivative.
+        dy: the partial derivative with respect to the second argument.
+        dz: the partial derivative with respect to the third argument.
         arity: the number of arguments, if the last ones have no partial derivative.
         operator: Python's operator that computes the same on arrays or NumPy scalars, faster. It
             also marks arithmetic, whose result on Python numbers alone stays a Python number.
         foreign: ``foreign(*args)`` for arguments that are not values, such as a sparse matrix; it returns None for
             arguments that it cannot take either.
 
+    Raises:
+        InputError: ``name`` is no text, ``impl`` takes too few arguments, or a rule names an unknown value.
+
     Example:
         >>> import numpy as np
+        >>> from funcgrad import grad
+        >>> from funcgrad.extend import elementwise
         >>> cube = elementwise("cube", lambda xp, x: x * x * x, dx=lambda x: 3 * x * x)
-        >>> cube(np.array([1.0, 2.0]))
-        array([1., 8.])
+        >>> cube(np.array([1.0, 2.0])), grad(cube)(2.0)
+        (array([1., 8.]), np.float64(12.0))
     """
     partials = (dx, dy, dz)
     arity = arity or max(i + 1 for i, p in enumerate(partials) if p is not None)
+    check_definition(name, impl, arity)
     rules = _Rules(name, partials[:arity], operator)
     primitive = Primitive(name, impl, rules.reverse, rules.forward, batch_rule("elementwise", lambda: rules.call))
     primitive.foreign, primitive.arithmetic = foreign, operator is not None

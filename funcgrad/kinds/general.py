@@ -21,6 +21,7 @@ from funcgrad.kinds.rules import (
     SHARED,
     Operation,
     Rule,
+    check_definition,
     check_names,
     finish_operation,
     make_any,
@@ -60,6 +61,22 @@ def multilinear(
             cotangents of the shape and dtype of their arguments. Without it, products do not take the fast path.
         at_once: a function of two factors that returns their product if ``meets`` holds, else None. It saves a call.
         operator: Python's binary operator that computes the same. It is used for an operand that is not a value.
+
+    Raises:
+        InputError: ``name`` is no text, ``impl`` takes too few arguments, or a rule names an unknown value.
+
+    Example:
+        >>> import numpy as np
+        >>> from funcgrad import grad
+        >>> from funcgrad.extend import multilinear
+        >>> product = multilinear(
+        ...     "product",
+        ...     lambda xp, x, y: xp.multiply(x, y),
+        ...     transposes=[lambda ct, y: ct * y, lambda ct, x: ct * x],
+        ...     batch="elementwise",
+        ... )
+        >>> grad(product, argnums=(0, 1))(2.0, 3.0)
+        (np.float64(3.0), np.float64(2.0))
     """
 
     def jvp(position: int) -> Rule:
@@ -111,10 +128,12 @@ def primitive(
             without further work. An operation of three arguments with this predicate has no parameters.
 
     Raises:
-        InputError: no rule is given, or a rule names an unknown value.
+        InputError: no rule is given, a rule names an unknown value, ``name`` is no text, or ``impl`` takes too few
+            arguments.
 
     Example:
         >>> import numpy as np
+        >>> from funcgrad.extend import primitive
         >>> cube = primitive("cube", lambda xp, x: x**3, vjps=[lambda ct, x: 3 * x * x * ct], batch="elementwise")
         >>> cube(np.array([1.0, 2.0]))
         array([1., 8.])
@@ -303,6 +322,7 @@ def _make_operation(
     at_once: Callable[..., Any] | None = None,
 ) -> Operation:
     """Make an operation from a VJP rule and a JVP rule per argument."""
+    check_definition(name, impl, len(vjp_rules))
     rules = _Rules(name, vjp_rules, multiple and not sparse, meets)
     forward = _forward(rules, jvp_rules, multiple)
 

@@ -20,7 +20,16 @@ from funcgrad.core import DOUBLE, REAL, SINGLE, Primitive, Tracer, call_operatio
 from funcgrad.errors import NotDifferentiableError, ShapeError
 from funcgrad.generated import make_function
 from funcgrad.graph import stands_for_array
-from funcgrad.kinds.rules import SHARED, Operation, Rule, bind_checked, check_names, finish_operation, positional_names
+from funcgrad.kinds.rules import (
+    SHARED,
+    Operation,
+    Rule,
+    bind_checked,
+    check_definition,
+    check_names,
+    finish_operation,
+    positional_names,
+)
 from funcgrad.ownership import LARGE, is_temporary, is_unshared_argument
 from funcgrad.reverse import RECORD, is_sparse, vjp_of_each
 from funcgrad.shared_state import write_lock
@@ -122,8 +131,8 @@ def linear(
     Args:
         name: the name of the operation, and of the array namespace's function if ``impl`` is None.
         impl: ``impl(xp, x, ..., **params)``.
-        transpose: ``transpose(ct, ..., *, params)`` returns the cotangent of ``x``; after ``ct`` it may
-            name ``shape`` and ``dtype`` (of ``x``), ``y`` and ``z``.
+        transpose: ``transpose(ct, ..., *, params)`` returns the cotangent of ``x``, which has the shape and dtype of
+            ``x``; after ``ct`` it may name ``shape`` and ``dtype`` (of ``x``), ``y`` and ``z``.
         batch: how the operation takes a batch axis: "elementwise"; "leading", if it maps over all leading axes; "axis",
             if it works along its parameter ``axis``; "loop", one example after another; or a batching rule.
         numpy: a faster kernel for an ndarray.
@@ -131,7 +140,19 @@ def linear(
             in the other.
         foreign: ``foreign(x, ...)`` for an ``x`` that is not a value, such as a sparse matrix; it returns None for
             an ``x`` that it cannot take.
+
+    Raises:
+        InputError: ``name`` is no text, ``impl`` takes too few arguments, or the rule names an unknown value.
+
+    Example:
+        >>> import numpy as np
+        >>> from funcgrad import grad
+        >>> from funcgrad.extend import linear
+        >>> flip = linear("flip", lambda xp, x: xp.flip(x, -1), transpose=lambda ct: flip(ct), batch="leading")
+        >>> grad(lambda x: flip(x)[0])(np.ones(3))
+        array([0., 0., 1.])
     """
+    check_definition(name, impl, 1)
     names = tuple(check_names(name, positional_names(transpose)[1:], ("shape", "dtype", "y", "z")))
     expression = f"transpose({', '.join(('ct', *names))}, **params)"
     vjp = vjp_of_each(name, [expression], ["params", *names], _SHARED, transpose=transpose)
@@ -237,6 +258,14 @@ def nondifferentiable(
         loose: whether shape or dtype of a result depend on the values of the arguments.
         operator: Python's binary operator that computes the same. It is used for an operand that is not a value.
         arithmetic: whether the result on Python numbers alone stays a Python number.
+
+    Example:
+        >>> import numpy as np
+        >>> from funcgrad import grad
+        >>> from funcgrad.extend import nondifferentiable
+        >>> sign = nondifferentiable("sign", lambda xp, x: xp.sign(x))
+        >>> grad(lambda x: x * sign(x))(-2.0)
+        np.float64(-1.0)
     """
 
     def call(*args: Any, **params: Any) -> Any:

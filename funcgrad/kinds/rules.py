@@ -12,6 +12,7 @@ import sys
 from array import array
 from collections import UserList
 from collections.abc import Callable, Iterable, Sequence
+from inspect import CO_VARARGS
 from types import FunctionType
 from typing import Any, TypeAlias
 
@@ -317,6 +318,24 @@ def transposed_vjp(vjp: Callable[[list[Any]], list[Any]], results: Sequence[Any]
     seeds = [(node, t) for node, t in zip(nodes, tangents, strict=True) if node is not None]
     found = dict(zip(live, backward(seeds, len(live)), strict=True))
     return [found.get(i) for i in range(len(results))]
+
+
+def check_definition(name: Any, impl: Any, arity: int) -> None:
+    """Check the name of a new operation, and that ``impl`` takes the array namespace before ``arity`` arrays.
+
+    Raises:
+        InputError: the name is no text, or ``impl`` has too few parameters.
+    """
+    if not isinstance(name, str):
+        raise InputError(
+            f"extend: the first argument must be the name of the operation, got {core.describe(name)}. Write "
+            'elementwise("name", routine, ...), and likewise for the other kinds.'
+        )
+    if type(impl) is FunctionType and impl.__code__.co_argcount <= arity and not impl.__code__.co_flags & CO_VARARGS:
+        raise InputError(
+            f"{name}: the routine must take the array namespace and {arity} arrays, got a function of "
+            f"{impl.__code__.co_argcount}. Write lambda xp, x: ..., or numpy_only(routine) for a routine of NumPy."
+        )
 
 
 def finish_operation(primitive: Primitive, call: Operation | None = None) -> Operation:

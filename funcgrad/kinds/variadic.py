@@ -46,6 +46,8 @@ def jointly_linear(
         fits: whether a cotangent always has the shape of its argument.
 
     Example:
+        >>> import numpy as np
+        >>> from funcgrad.extend import jointly_linear
         >>> total = jointly_linear(
         ...     "total",
         ...     lambda xp, *arrays: sum(arrays),

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from funcgrad import backend
-from funcgrad.errors import ShapeError
+from funcgrad.core import describe
+from funcgrad.errors import InputError, ShapeError
 from funcgrad.kinds.linear import astype, reshape
 from funcgrad.nn.narrow import floating, restored, tell_shapes, widened
 from funcgrad.nn.operations import activations as prim
@@ -201,6 +202,7 @@ def softmax_cross_entropy_with_integer_labels(
         where: a mask of the classes, or of the examples, that count; the loss of an example without classes is 0.
 
     Raises:
+        InputError: the labels are no integers (a ``TypeError``).
         IndexError: there is no class with such an index.
 
     Example:
@@ -208,6 +210,11 @@ def softmax_cross_entropy_with_integer_labels(
         array([6.93147e-01, 1.00000e+04])
     """
     logits, labels = floating(logits), as_value(labels)
+    if backend.dtype_of(labels).kind not in "iu":
+        raise InputError(
+            f"softmax_cross_entropy_with_integer_labels: labels must be integers, got {describe(labels)}. Write "
+            "labels.astype(int); for probabilities use softmax_cross_entropy."
+        )
     rank = len(backend.shape_of(logits))
     axes = normalize_axes(axis, rank)
     shape = backend.shape_of(labels)

@@ -169,5 +169,8 @@ def dropout(x: ArrayLike, rate: float, keep: Any) -> Array:
         keep = keep.random(backend.shape_of(x)) >= rate
     keep = as_value(keep)
     if backend.dtype_of(keep).kind != "b":
-        raise InputError(f"dropout: keep must be booleans or a numpy.random.Generator, got {describe(keep)}. Compare.")
+        raise InputError(
+            f"dropout: keep must be booleans or a numpy.random.Generator, got {describe(keep)}. Pass a mask, such as "
+            "rng.random(x.shape) >= rate, or rng = numpy.random.default_rng(seed)."
+        )
     return restored(where(keep, widened(x) / (1 - rate), 0.0), backend.dtype_of(x))

@@ -59,7 +59,20 @@ if TYPE_CHECKING:
 else:  # imported at first use: these modules take a fifth of the time of an import
     _HOMES = {name: f"funcgrad.numpy.{name}" for name in ("fft", "lib", "linalg", "polynomial")}
     _HOMES |= {"emath": "funcgrad.numpy.lib.scimath", **NUMPYS}
-    __getattr__, __dir__ = lazy_attributes(__name__, globals(), _HOMES)
+    _ADVICE = {
+        "cat": "concatenate",
+        "clamp": "clip",
+        "erf": "funcgrad.scipy.special.erf",
+        "expit": "funcgrad.scipy.special.expit",
+        "inv": "linalg.inv",
+        "mm": "matmul",
+        "norm": "linalg.norm",
+        "solve": "linalg.solve",
+        "tensor": "array",
+        "unsqueeze": "expand_dims",
+        **{name: f"funcgrad.nn.{name}" for name in ("gelu", "log_softmax", "one_hot", "relu", "sigmoid", "silu")},
+    }
+    __getattr__, __dir__ = lazy_attributes(__name__, globals(), _HOMES, _ADVICE)
 
 __all__ = [
     "__array_api_version__", "__array_namespace_info__", "emath", "fft", "lib", "linalg", "polynomial", "e",

@@ -173,15 +173,15 @@ def set_all_items(x: Tracer, y: Any) -> None:
             _set_item(x, ..., y)
 
 
-def raise_read_only(x: Any) -> NoReturn:
-    """Raise the ReadOnlyError for a write to ``x``."""
+def raise_read_only(x: Any, call: str = "x[i] = y") -> NoReturn:
+    """Raise the ReadOnlyError for a write to ``x``, made by the statement or the function ``call``."""
     if not x.shape and getattr(x, "alias", None) is not READ_ONLY:
         raise ReadOnlyError(
-            f"x[i] = y: a number cannot be written to, got {describe(x)}{user_line()}. Give the name a new value "
+            f"{call}: a number cannot be written to, got {describe(x)}{user_line()}. Give the name a new value "
             "instead: x = y."
         )
     error = ReadOnlyError(
-        f"x[i] = y: an argument of a transformed function, or a view that NumPy makes read-only, cannot be written to, "
+        f"{call}: an argument of a transformed function, or a view that NumPy makes read-only, cannot be written to, "
         f"got {describe(x)}{user_line()}. A function that changes its arguments is not pure; write to a copy: "
         "x = x.copy()."
     )
@@ -473,7 +473,7 @@ def in_place_operator(operation: Callable[[Any, Any], Any], symbol: str) -> Call
         if alias is READ_ONLY:
             if backend.library_of(x) is not np:
                 return operation(x, y)
-            raise_read_only(x)
+            raise_read_only(x, f"x {symbol} y")
         result = operation(x, y)
         if not is_array(result):
             return result  # an object of the library of ``y``, whose operator took the array

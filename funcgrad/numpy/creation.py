@@ -357,10 +357,10 @@ def _cast(x: Any, to: Any) -> Array:
     """Convert ``x`` to a dtype that differs from its own."""
     if to.kind in "biu":
         return prim.cast(x, to=to)
-    if to.kind not in "fcV":
+    if to.kind not in "fcV" or to.fields:
         raise InputError(
-            f"astype: {to} is no dtype of numbers, got {describe(x)}{user_line()}. Convert to a number's dtype; keep "
-            "other objects in a list."
+            f"astype: {to} is no dtype of numbers, got {describe(x)}{user_line()}. Convert to a dtype of numbers; keep "
+            "other objects in a list, and arrays by name in a dictionary."
         )
     if backend.dtype_of(x).kind == "c" and to.kind != "c":
         x = real(x)

@@ -222,8 +222,11 @@ TORCH_HINTS = {
     "detach": "stop_gradient(x)",
     "numpy": "x as it is: NumPy's functions take it",
     "clone": "x.copy()",
-    "cpu": "x as it is",
-    **dict.fromkeys(("requires_grad_", "requires_grad"), "grad(f)(x), which differentiates f in what it is given"),
+    "grad": "grad(f)(x): gradients are returned",
+    "permute": "x.transpose(axes)",
+    "unsqueeze": "numpy.expand_dims(x, axis)",
+    **dict.fromkeys(("contiguous", "cpu"), "x as it is"),
+    **dict.fromkeys(("requires_grad_", "requires_grad"), "grad(f)(x), which differentiates f with respect to x"),
 }
 
 
@@ -232,8 +235,8 @@ def _torch_attribute(name: str, instead: str) -> property:
 
     def get(x: Tracer) -> Any:
         raise AttributeError(
-            f"x.{name}: PyTorch's tensors have it, a traced value has not, got {describe(x)}{user_line()}. Use "
-            f"{instead}.",
+            f"x.{name}: PyTorch's tensors have this attribute, traced values do not, got {describe(x)}{user_line()}. "
+            f"Use {instead}.",
             name=name,
         )
 

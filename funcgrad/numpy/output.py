@@ -113,7 +113,7 @@ def _written_shape(name: str, out: Any) -> Shape:
     if isinstance(out, Tracer):
         alias = getattr(out, "alias", None)
         if alias is READ_ONLY or (alias is None and not is_buffer(out) and not out.shape):
-            raise_read_only(out)
+            raise_read_only(out, f"{name}(out=x)")
         if alias is None and not out.shape:
             out.alias = Views()  # keeps an array without axes an array, not a number
     elif not isinstance(out, np.ndarray):

@@ -248,7 +248,7 @@ class Ufunc(Protocol):
                 "Make it with funcgrad.numpy.zeros, empty or copy."
             )
         if getattr(a, "alias", None) is READ_ONLY:
-            raise_read_only(a)
+            raise_read_only(a, name)
         with write_lock:  # other threads may write to other elements
             if are_constant(a, indices, *others):
                 call_on_buffers(self.ufunc.at, (a, indices, *others), {})

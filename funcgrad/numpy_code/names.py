@@ -191,6 +191,13 @@ def _without_mask(name: str, fun: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
+def _masked_array(data: Any = None, mask: Any = np.ma.nomask, dtype: Any = None, *args: Any, **kwargs: Any) -> Any:
+    """Make an array as ``numpy.ma.MaskedArray`` does, which takes the mask before the dtype."""
+    if args:
+        kwargs["copy"] = args[0]
+    return _without_mask("array", np.ma.array)(data, dtype, mask=mask, **kwargs)
+
+
 def _asserting(fun: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function of ``numpy.testing``, which has no result, such that it checks the values behind tracers."""
 
@@ -205,7 +212,7 @@ def _asserting(fun: Callable[..., Any]) -> Callable[..., Any]:
 def _masked_replacement(name: str, value: Any) -> Any:
     """Return the replacement for a function of ``numpy.ma``, or for its array class."""
     if name == "MaskedArray":
-        return _class_like(value, _without_mask("array", np.ma.array))
+        return _class_like(value, _masked_array)
     return _without_mask(name, value) if isinstance(value, FunctionType | MethodType) else value
 
 

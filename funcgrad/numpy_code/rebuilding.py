@@ -402,7 +402,11 @@ def retry_rebuilt(fun: Any, given: Any, work: Callable[[Any], Any], error: Excep
         if error is not first:
             error.__suppress_context__ = error.__cause__ is None or error.__suppress_context__
             if not isinstance(error, FuncgradError) and str(error) != str(first):
-                error.add_note(f"It ran {_LEVELS[level]} in place of NumPy's, because without them it raised: {first}")
+                cause = first.__cause__ if isinstance(first, SystemError) else None  # of Python's C interface
+                error.add_note(
+                    f"The function ran {_LEVELS[level]} in place of NumPy's, because without them it raised: "
+                    f"{cause or first}"
+                )
         if type(error) is TypeError and str(error).startswith(FORMAT_ERROR) and pending_refusals.get(get_ident()):
             raise ConversionError(pending_refusals[get_ident()]) from error
         raise error

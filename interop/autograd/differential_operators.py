@@ -21,6 +21,7 @@ from funcgrad.errors import InputError
 from funcgrad.interop.autograd.spaces import VSpace, differentiable, vspace
 from funcgrad.interop.autograd.wrap_util import get_name, unary_to_nary
 from funcgrad.numpy_code import SelfRebuilding
+from funcgrad.transforms.gradients import value_and_grad_of
 
 __all__ = [
     "checkpoint", "deriv", "elementwise_grad", "grad", "grad_and_aux", "grad_named", "hessian",
@@ -109,7 +110,7 @@ def _scalar(call: str, fun: Callable[[Any], Any], x: Any) -> tuple[Any, Any]:
         return fnp.reshape(out, ()) if shape else out
 
     flat.__name__ = get_name(fun)
-    value, gradient = fg.value_and_grad(with_warning(flat))(differentiable(x))
+    value, gradient = value_and_grad_of(f"autograd.{call}", with_warning(flat))(differentiable(x))
     return fnp.reshape(value, shape) if shape else value, gradient
 
 

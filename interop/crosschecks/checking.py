@@ -98,13 +98,15 @@ def crosscheck(
 
     Example:
         >>> import numpy as np
-        >>> from funcgrad.interop import crosscheck
+        >>> from funcgrad import crosscheck
         >>> crosscheck(lambda x: np.sum(np.sin(x) * x))(np.array([0.5, 1.0]))
         <CrossCheck of <lambda>: OK: 11 quantities agree to 1e-09.>
     """
     check_callable("crosscheck", fun)
     if order not in (1, 2):
-        raise InputError(f"crosscheck: order must be 1 or 2, got {order!r}. Check derivatives of derivatives.")
+        raise InputError(
+            f"crosscheck: order must be 1 or 2, got {order!r}. For a higher order write crosscheck(grad(f))."
+        )
     if not (rtol > 0 and atol >= 0):
         raise InputError(f"crosscheck: rtol must be positive, got rtol={rtol!r}, atol={atol!r}.")
     if isinstance(also, str) or not {*also} <= {*ALSO}:

@@ -139,7 +139,7 @@ class _Reader:
         return np.asarray(found).astype(dtype)[()]
 
     def argument_error(self, text: str) -> InputError:
-        return InputError(f"--args: this is no argument, got {text!r}. {_HELP}.")
+        return InputError(f"--args: the text is no argument, got {text!r}. {_HELP}.")
 
 
 #: Exit statuses: all agree, something disagrees, the check could not run, it was interrupted.

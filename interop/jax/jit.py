@@ -104,8 +104,7 @@ def jit(
 
     Example:
         >>> import numpy as np
-        >>> from funcgrad import grad
-        >>> from funcgrad.interop import jit
+        >>> from funcgrad import grad, jit
         >>> slope = jit(grad(lambda x: np.sum(np.sin(x) ** 2)))
         >>> slope(np.array([0.0, np.pi / 4])).round(12)
         array([0., 1.])

@@ -383,7 +383,7 @@ def _check_arguments(call: str, what: str, fun: Any, params: PyTree, args: Any) 
     args = require_concrete(call, "args", args)
     layout = Layout(call, what, params)
     if not layout.size:
-        raise InputError(f"{call}: there is nothing to look for, got {what} without numbers. Pass floating arrays.")
+        raise InputError(f"{call}: there are no unknowns, got {what} without numbers. Pass floating arrays.")
     return layout, args
 
 

@@ -102,8 +102,8 @@ def _slot(call: str, path: str, leaf: Any, start: int) -> Slot:
     shape, dtype = backend.shape_and_dtype_of(leaf)
     if not backend.is_inexact(leaf):
         raise InputError(
-            f"{call}: {path} must be real or complex floating point, got dtype {dtype}. Convert it to float; what "
-            "stays as it is goes into args."
+            f"{call}: {path} must be real or complex floating point, got dtype {dtype}. Convert it to float; "
+            "pass constants in args."
         )
     count = prod(shape) * (2 if dtype.kind == "c" else 1)
     home = leaf.sharding if backend.namespace_of(leaf) is not np else None
@@ -133,8 +133,8 @@ def require_concrete(call: str, what: str, value: PyTree) -> PyTree:
         if isinstance(leaf, Tracer):
             raise NotDifferentiableError(
                 f"{call}: {what} is being differentiated, batched or compiled, got {describe(leaf)}. SciPy sees plain "
-                "numbers only: make this call the solver of funcgrad.custom_root to differentiate its answer, or take "
-                "stop_gradient of what is a constant."
+                "numbers only: make this call the solver of funcgrad.custom_root to differentiate its answer, or apply "
+                "stop_gradient to constants."
             )
     return found
 
@@ -169,8 +169,8 @@ class Objective:
             or backend.dtype_of(out).kind == "c"
         ):
             raise InputError(
-                f"{self.call}: {name_of(self.fun)} must give one real number, got {describe(out)}. Sum what is "
-                "several; root and least_squares take several."
+                f"{self.call}: {name_of(self.fun)} must give one real number, got {describe(out)}. Sum the "
+                "numbers; root and least_squares take several."
             )
         return out
 

@@ -5,6 +5,7 @@ import datetime
 import functools
 import hashlib
 import json
+import math
 import re
 from decimal import Decimal
 from fractions import Fraction
@@ -16,6 +17,7 @@ import scipy.sparse
 import toolz
 
 import funcgrad as fg
+import funcgrad.numpy as fnp
 from funcgrad import errors
 
 
@@ -363,13 +365,42 @@ def test_not_callable(call, thing):
 
 def test_not_callable_elsewhere():
     for call in (fg.vjp, fg.linearize):
-        with raises(TypeError, "must be a function", "got int 3"):
+        with raises(TypeError, "must be a function", "got int 3", rf"Write {call.__name__}\(f, x\)\."):
             call(3, 1.0)
     for call in (fg.jvp, fg.hvp):
-        with raises(TypeError, "must be a function", "got int 3"):
+        with raises(TypeError, "must be a function", "got int 3", r"\(f, \(x,\), \(t,\)\)\."):
             call(3, (1.0,), (1.0,))
-    with raises(TypeError, "no_grad", "must be a function"):
+    with raises(TypeError, "no_grad", "must be a function", r"Write no_grad\(f\)\(x\), not no_grad\(f\(x\)\)\."):
         fg.no_grad(3)
+    with raises(TypeError, "tree.map: the first argument must be a function", r"got \{'w': 1\}"):
+        fg.tree.map({"w": 1}, cube)
+    with raises(TypeError, "custom_root: solve must be a function, got float 2.0", "without calling it"):
+        fg.custom_root(cube, 1.0, 2.0)
+
+
+@pytest.mark.parametrize("call", [fg.vjp, fg.linearize])
+def test_no_value_after_the_function(call):
+    for keywords in ({}, {"x": 1.0}):
+        with raises(TypeError, f"{call.__name__}: there is nothing to differentiate", rf"{call.__name__}\(f, x\), not"):
+            call(cube, **keywords)
+
+
+@pytest.mark.parametrize("fun", [cube, np.sin, fnp.sin, fg.grad(cube), math.sin], ids=repr)
+def test_stop_gradient_of_a_function(fun):
+    with raises(TypeError, "stop_gradient: x must be a value", r"stop_gradient\(f\(x\)\), or no_grad\(f\)\(x\)"):
+        fg.stop_gradient(fun)
+    assert fg.stop_gradient({"f": fun})["f"] is fun
+
+
+def test_a_sparse_hessian_of_no_scalar():
+    with raises(TypeError, "hessian: the function must return a scalar", r"got shape \(3,\)"):
+        fg.hessian(np.sin, sparsity="auto")(np.ones(3))
+
+
+def test_names_that_funcgrad_numpy_has_elsewhere():
+    for name, ours in {"relu": "funcgrad.nn.relu", "clamp": "clip", "norm": "linalg.norm"}.items():
+        with raises(AttributeError, f"module 'funcgrad.numpy' has no attribute '{name}'. Use {ours}."):
+            getattr(fnp, name)
 
 
 @pytest.mark.parametrize("result", [lambda x: x, lambda x: (x, 1, 2), lambda x: (x,), lambda x: {"a": x, "b": x}])

@@ -228,6 +228,12 @@ def test_a_numpy_routine_on_jax_arrays():
         (lambda: defvjp(np.sin), "got neither vjps nor jvps"),
         (lambda: defvjp(np.sin, 3), "a pullback maker must be a function, got int 3"),
         (lambda: defvjp("sin", lambda ans, x: lambda ct: ct), "first argument must be a function"),
+        (lambda: elementwise(np.sin, dx=1), "extend: the first argument must be the name of the operation, got ufunc"),
+        (lambda: elementwise("f", lambda x: x, dx=1), r"f: the routine must take the array namespace .* numpy_only"),
+        (
+            lambda: primitive("f", lambda x, y: x, vjps=[None, None], batch="loop"),
+            "namespace and 2 arrays, got a function of 2",
+        ),
     ],
 )
 def test_definitions_that_are_refused(define, words):

@@ -434,7 +434,8 @@ def test_arguments_are_read_only(run):
         with pytest.raises(ReadOnlyError) as caught:
             seen(run, change, X)
         message = str(caught.value)
-        for part in ("x[i] = y: an argument", "float64[", "x = x.copy()", f"{__file__}:"):
+        call = "x += y" if change is add else "x[i] = y"
+        for part in (f"{call}: an argument", "float64[", "x = x.copy()", f"{__file__}:"):
             assert part in message
     with pytest.raises(AttributeError):
         seen(run, lambda x: setattr(x, "T", 1), X)

@@ -331,6 +331,8 @@ def test_astype_of_plain_values_is_numpys():
         InputError, match=r"no dtype of numbers, got .*, at .*test_creation\.py:.*keep other objects in a list"
     ):
         grad(lambda x: fnp.astype(x, "U3")[0])(V)
+    with pytest.raises(InputError, match=r"\('a', '<f8'\)\] is no dtype of numbers"):
+        grad(lambda x: np.array([(1, x[0])], dtype=[("n", int), ("a", float)])["a"][0])(V)
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.int8, bool, np.float16, np.float32, np.complex64])

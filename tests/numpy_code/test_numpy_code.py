@@ -1009,6 +1009,19 @@ def test_a_mask_beside_traced_values_is_refused():
     assert grad(lambda x: np.ma.array(x, mask=False).sum())(X).tolist() == [1.0, 1.0]
     with pytest.raises(ConversionError, match=r"numpy\.ma\.array: a masked array takes no traced values"):
         grad(lambda x: np.ma.array(x, mask=[True, False]).sum())(X)
+    with pytest.raises(ConversionError, match=r"numpy\.ma\.array: a masked array takes no traced values"):
+        grad(lambda x: np.ma.masked_array(x, [True, False]).sum())(X)
+
+
+def test_masked_constants_have_the_mask_by_position():
+    """``MaskedArray`` takes the mask before the dtype, and ``numpy.ma.array`` the dtype before the mask."""
+
+    def both(x):
+        weights = np.ma.masked_array(np.arange(3.0), [False, True, False], np.float32)
+        return float(x[0]) * (weights.sum() + np.ma.array([1, 2], float, mask=[True, False]).sum())
+
+    assert grad(both)(X).tolist() == [4.0, 0.0]
+    assert grad(lambda x: float(np.ma.masked_array(x, [False, False]).sum()))(X).tolist() == [1.0, 1.0]
 
 
 def test_a_polynomial_as_an_object_is_evaluated():

@@ -1021,7 +1021,7 @@ def test_chain_wrong_arguments():
         checkpoint_chain(3, 1.0, length=2)
     with pytest.raises(InputError, match="must be a function, got int 3"):
         checkpoint_chain([fnp.sin, 3], 1.0)
-    with pytest.raises(InputError, match="nothing tells the number of steps, got xs=None"):
+    with pytest.raises(InputError, match="the number of steps is unknown, got xs=None"):
         checkpoint_chain(fnp.sin, 1.0)
     with pytest.raises(InputError, match="xs must be an array, a pytree of arrays or an iterable, got"):
         checkpoint_chain(fnp.add, 1.0, object())

@@ -108,7 +108,7 @@ def test_an_error_on_the_way_leaves_nothing(tmp_path, monkeypatch):
     assert caught.value.errno == errno.ENOSPC
     assert list(tmp_path.iterdir()) == []
     for folder in (tmp_path / "none", 3):
-        with pytest.raises(InputError, match="store must be a folder"):
+        with pytest.raises(InputError, match="store must be an existing folder"):
             grad(lambda w, folder=folder: last(w, folder))(1.3)
 
 

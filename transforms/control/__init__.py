@@ -4,8 +4,7 @@ Names and arguments are the same as in ``jax.lax``.
 
 Example:
     >>> import numpy as np
-    >>> from funcgrad import grad
-    >>> from funcgrad.transforms import control
+    >>> from funcgrad import control, grad
     >>> grad(lambda x: control.fori_loop(0, 3, lambda i, v: v * x, 1.0))(2.0)
     np.float64(12.0)
 """

@@ -11,7 +11,7 @@ from funcgrad import backend, tree
 from funcgrad.core import describe, is_array
 from funcgrad.errors import InputError, ShapeError
 from funcgrad.optional import loaded_jax
-from funcgrad.transforms.control.carrying import branch_avals, check_functions, checked_leaves
+from funcgrad.transforms.control.carrying import branch_avals, checked_leaves
 from funcgrad.transforms.control.staging import (
     Captured,
     as_jax_aval,
@@ -20,6 +20,7 @@ from funcgrad.transforms.control.staging import (
     is_batched_anywhere,
     staged_call,
 )
+from funcgrad.transforms.transformed import check_functions
 
 __all__ = ["cond", "switch"]
 
@@ -50,8 +51,7 @@ def cond(
     Example:
         >>> import numpy as np
         >>> import funcgrad.numpy as fnp
-        >>> from funcgrad import grad, vmap
-        >>> from funcgrad.transforms.control import cond
+        >>> from funcgrad import cond, grad, vmap
         >>> def f(x):
         ...     return cond(x > 0, fnp.exp, lambda x: x * x, x)
         >>> grad(f)(-3.0)
@@ -92,8 +92,7 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, o
 
     Example:
         >>> import funcgrad.numpy as fnp
-        >>> from funcgrad import grad
-        >>> from funcgrad.transforms.control import switch
+        >>> from funcgrad import grad, switch
         >>> grad(lambda x: switch(1, [fnp.sin, lambda x: x**3, fnp.exp], x))(2.0)
         np.float64(12.0)
     """

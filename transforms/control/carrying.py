@@ -20,7 +20,6 @@ __all__ = [
     "Carry",
     "branch_avals",
     "carry_avals",
-    "check_functions",
     "checked_leaves",
     "read_only",
     "refuse_structure",
@@ -32,13 +31,6 @@ _FITTING_KINDS = {"b": "", "i": "i", "u": "i", "f": "if", "V": "if", "c": "ifc"}
 _PYTHON_NUMBERS = frozenset((int, float, complex))
 _ARRAYS = (np.ndarray, np.generic, Tracer)
 _LEAF = tree.structure(0)
-
-
-def check_functions(call: str, **functions: Any) -> None:
-    """Check that all ``functions`` are callable."""
-    for name, fun in functions.items():
-        if not callable(fun):
-            raise InputError(f"{call}: {name} must be a function, got {describe(fun)}. Pass it, do not call it.")
 
 
 def flatten(value: PyTree) -> tuple[list[Any], tree.PyTreeSpec]:
@@ -58,7 +50,7 @@ def checked_leaves(call: str, what: str, value: PyTree) -> tuple[list[Any], tree
         if not is_array(leaf):
             raise InputError(
                 f"{call}: {what}{tree.flatten_with_path(value)[0][number]} is not an array or a number, got "
-                f"{describe(leaf)}. Let functions close over it instead."
+                f"{describe(leaf)}. Let the function close over it instead."
             )
     return leaves, spec
 
@@ -167,13 +159,13 @@ def carry_avals(call: str, init: PyTree, avals: Sequence[Aval], outs: Sequence[A
         if one.shape != out.shape:
             raise ShapeError(
                 f"{call}: the carry{_path(init, number)} must keep its shape, got {list(out.shape)} after a step from "
-                f"{list(one.shape)}. Let init have the shape of what comes back."
+                f"{list(one.shape)}. Give the first value the shape of the returned one."
             )
         both = promote_avals(one, out)
         if both is None or not all(x.weak or x.dtype == both.dtype for x in (one, out)):
             raise InputError(
                 f"{call}: the carry{_path(init, number)} must keep its dtype, got {out.dtype} after a step from "
-                f"{one.dtype}. Convert it with .astype({str(one.dtype)!r}), or let init have the other dtype."
+                f"{one.dtype}. Convert it with .astype({str(one.dtype)!r}), or give the first value this dtype."
             )
         results.append(both)
     return results

@@ -19,7 +19,6 @@ from funcgrad.transforms.arguments import owned_tree
 from funcgrad.transforms.control.carrying import (
     Carry,
     carry_avals,
-    check_functions,
     checked_leaves,
     read_only,
     refuse_structure,
@@ -34,6 +33,7 @@ from funcgrad.transforms.control.staging import (
     is_batched_anywhere,
     staged_call,
 )
+from funcgrad.transforms.transformed import check_functions
 from funcgrad.typing import PyTree
 from funcgrad.writable import as_results
 
@@ -72,8 +72,7 @@ def scan(
 
     Example:
         >>> import numpy as np
-        >>> from funcgrad import grad
-        >>> from funcgrad.transforms.control import scan
+        >>> from funcgrad import grad, scan
         >>> def compound(rates):
         ...     return scan(lambda c, r: (c * (1 + r), c), 100.0, rates)
         >>> last, before = compound(np.array([0.5, 0.1]))
@@ -119,11 +118,11 @@ class _Items:
             length = _check_integer("scan", "length", length)
             sizes.add(length)
         if not sizes:
-            raise InputError("scan: nothing tells the number of steps, got no xs and no length. Pass one of them.")
+            raise InputError("scan: the number of steps is unknown, got neither xs nor length. Pass one of them.")
         if len(sizes) > 1 or min(sizes) < 0:
             also = "" if length is None else f" and length={length}"
             raise ShapeError(
-                f"scan: the first axes of xs must have one length, got {sorted(sizes)}{also}. Cut them to the same."
+                f"scan: the first axes of xs must have one length, got {sorted(sizes)}{also}. Cut them to one length."
             )
         self.length: int = sizes.pop()
         self._plain = [read_only(leaf) if type(leaf) is np.ndarray else leaf for leaf in self.leaves]
@@ -161,7 +160,7 @@ class _Outputs:
             shapes = {backend.shape_of(y) for y in column}
             if len(shapes) > 1:
                 raise ShapeError(
-                    f"scan: y must have one shape in all steps, got {sorted(shapes)}. They are stacked: fill them up."
+                    f"scan: y must have one shape in all steps, got {sorted(shapes)}. Pad them, since they are stacked."
                 )
         return tree.unflatten(self.spec, as_results([fnp.stack(column) for column in columns], given))
 
@@ -259,8 +258,7 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
         ValueError: a value that changes shape.
 
     Example:
-        >>> from funcgrad import grad
-        >>> from funcgrad.transforms.control import while_loop
+        >>> from funcgrad import grad, while_loop
         >>> def root(a):
         ...     return while_loop(lambda x: abs(x * x - a) > 1e-12, lambda x: (x + a / x) / 2, a)
         >>> root(2.0), grad(root)(2.0).round(6)
@@ -293,8 +291,8 @@ def _check_condition(call: str, answer: Any) -> Any:
     """Return the result of ``cond_fun``, after a check that it is one truth value."""
     if not is_array(answer) or backend.dtype_of(answer).kind != "b" or backend.shape_of(answer):
         raise InputError(
-            f"{call}: cond_fun must return one truth value, got {describe(answer)}. Compare something, or reduce "
-            "with all or any."
+            f"{call}: cond_fun must return one truth value, got {describe(answer)}. Return a comparison, or "
+            "reduce it with all or any."
         )
     return answer
 
@@ -358,8 +356,7 @@ def fori_loop(
         ValueError: a value that changes shape; ``unroll`` with bounds that are known only later.
 
     Example:
-        >>> from funcgrad import grad
-        >>> from funcgrad.transforms.control import fori_loop
+        >>> from funcgrad import fori_loop, grad
         >>> grad(lambda x: fori_loop(0, 3, lambda i, v: v * x + i, 1.0))(2.0)
         np.float64(13.0)
     """

@@ -11,8 +11,9 @@ from funcgrad import backend, tree
 from funcgrad.core import describe, shallow_copy
 from funcgrad.errors import InputError, ShapeError
 from funcgrad.ownership import unshare_results
-from funcgrad.transforms.control.carrying import check_functions, checked_leaves
+from funcgrad.transforms.control.carrying import checked_leaves
 from funcgrad.transforms.control.loops import scan
+from funcgrad.transforms.transformed import check_functions
 from funcgrad.transforms.vectorize import vmap
 from funcgrad.typing import PyTree
 from funcgrad.writable import as_results
@@ -38,7 +39,7 @@ def map(f: Callable[[Any], Any], xs: PyTree, *, batch_size: int | None = None) -
     Example:
         >>> import numpy as np
         >>> import funcgrad.numpy as fnp
-        >>> from funcgrad.transforms import control
+        >>> from funcgrad import control
         >>> control.map(lambda x: fnp.sum(x * x), np.arange(6.0).reshape(3, 2), batch_size=2)
         array([ 1., 13., 41.])
     """
@@ -93,7 +94,7 @@ def associative_scan(fn: Callable[[Any, Any], Any], elems: PyTree, reverse: bool
 
     Example:
         >>> import numpy as np
-        >>> from funcgrad.transforms.control import associative_scan
+        >>> from funcgrad import associative_scan
         >>> associative_scan(lambda a, b: a * b, np.array([1.0, 2.0, 3.0, 4.0]))
         array([ 1.,  2.,  6., 24.])
         >>> matrices = np.array([[[1.0, 1.0], [0.0, 1.0]]] * 3)
@@ -110,7 +111,7 @@ def associative_scan(fn: Callable[[Any, Any], Any], elems: PyTree, reverse: bool
     if len(lengths) != 1:
         raise ShapeError(
             f"associative_scan: axis {axis} must have one length in all of elems, got {sorted(lengths)}. Cut them to "
-            "the same."
+            "one length."
         )
     leaves, prefixes = [fnp.asarray(leaf) for leaf in leaves], _Prefixes(fn, spec, axes)
     backwards = slice(None, None, -1)

@@ -21,7 +21,7 @@ from funcgrad.transforms.closures import RecordedClosure
 from funcgrad.transforms.implicit import custom_root
 from funcgrad.transforms.products import vjp
 from funcgrad.transforms.stopping import no_grad, stop_gradient
-from funcgrad.transforms.transformed import check_callable
+from funcgrad.transforms.transformed import check_callable, check_functions
 from funcgrad.typing import ArrayLike
 
 __all__ = ["solve_bvp"]
@@ -79,7 +79,7 @@ def solve_bvp(
         (np.float64(-1.0), np.float64(-0.5))
     """
     check_callable(_CALL, fun)
-    check_callable(_CALL, bc)
+    check_functions(_CALL, bc=bc)
     solver = import_scipy(_CALL, "scipy.integrate").solve_bvp
     options = {"tol": tol, "max_nodes": max_nodes, "verbose": verbose, "bc_tol": bc_tol}
     if not is_in_transform():

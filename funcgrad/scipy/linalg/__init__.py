@@ -53,7 +53,7 @@ _OF_INTEGERS = ("dft", "hadamard", "helmert", "hilbert", "invhilbert", "invpasca
 def _other(name: str) -> Any:
     if name in _OF_INTEGERS:
         return getattr(import_scipy(f"scipy.linalg.{name}", "scipy.linalg"), name)
-    hint = f" Take {_INSTEAD[name]}." if name in _INSTEAD else " It has those of scipy.linalg in its __all__"
+    hint = f" Take {_INSTEAD[name]}." if name in _INSTEAD else " help(funcgrad.scipy.linalg) lists its functions."
     raise AttributeError(
         f"funcgrad.scipy.linalg: there is no differentiable function of this name, got {name!r}.{hint}",
         name=name,

@@ -46,7 +46,7 @@ def __getattr__(name: str) -> Any:
         theirs = getattr(import_scipy("optimize", "scipy.optimize"), name, None)
         if isinstance(theirs, type):
             return theirs
-    hint = f" Take {_INSTEAD[name]}." if name in _INSTEAD else " It has those of scipy.optimize in its __all__"
+    hint = f" Take {_INSTEAD[name]}." if name in _INSTEAD else " help(funcgrad.scipy.optimize) lists its functions."
     raise AttributeError(
         f"funcgrad.scipy.optimize: there is no differentiable function of this name, got {name!r}.{hint}",
         name=name,

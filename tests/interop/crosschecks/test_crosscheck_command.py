@@ -210,7 +210,7 @@ def test_a_function_in_a_class_and_chosen_arguments(module, capsys):
         (["my_module:good"], "there is no module 'my_module'"),
         (["other.py:good"], "there is no file 'other.py'"),
         (["my_model"], "a module and a name are needed, got 'my_model'"),
-        (["my_model:good", "--args", "f64[3"], "this is no argument, got 'f64.3'"),
+        (["my_model:good", "--args", "f64[3"], "the text is no argument, got 'f64.3'"),
         (["my_model:good", "--args", "none.npy"], "the file cannot be read, got 'none.npy'"),
         (["my_model:bad", "--args", "1.0", "--device", "tpu"], "JAX finds no device of the platform 'tpu'"),
         (["--primitives", "--only", "nothing"], "there is no such function in the table, got 'nothing'"),
@@ -309,7 +309,7 @@ def test_keywords_and_containers():
     "text", ["f64[-1]", "f64[1.5]", "f65[3]", "open('x')", "__import__('os')", "f64[3](1)", "{**{}}"]
 )
 def test_what_is_no_argument(text):
-    with pytest.raises(errors.InputError, match="this is no argument"):
+    with pytest.raises(errors.InputError, match="the text is no argument"):
         read_arguments([text])
 
 

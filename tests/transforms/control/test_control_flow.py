@@ -731,7 +731,7 @@ def test_a_branch_on_a_value_inside_a_compiled_loop_is_jaxs_error():
         (
             lambda x: control.scan(lambda c, y: ({"h": c["h"][:1]}, y), {"h": fnp.stack([x, x])}, ITEMS),
             ShapeError,
-            r"scan: the carry at \['h'\] must keep its shape, got \[1\] after a step from \[2\]\. Let init have",
+            r"scan: the carry at \['h'\] must keep its shape, got \[1\] after a step from \[2\]\. Give the first value",
         ),
         (
             lambda x: control.fori_loop(0, 3, lambda i, v: v + x, np.float32(1.0)),
@@ -751,7 +751,7 @@ def test_a_branch_on_a_value_inside_a_compiled_loop_is_jaxs_error():
         (
             lambda x: control.while_loop(lambda v: v > fnp.zeros(2), lambda v: v, x),
             InputError,
-            r"while_loop: cond_fun must return one truth value, got bool\[2\]\. Compare",
+            r"while_loop: cond_fun must return one truth value, got bool\[2\]\. Return a comparison",
         ),
         (lambda x: control.scan(lambda c, y: c, x, ITEMS), InputError, r"scan: f must return a pair \(carry, y\), "),
         (
@@ -762,7 +762,7 @@ def test_a_branch_on_a_value_inside_a_compiled_loop_is_jaxs_error():
         (
             lambda x: control.scan(lambda c, y: (c, y), (x, "text"), ITEMS),
             InputError,
-            r"scan: the carry\[1\] is not an array or a number, got str 'text'\. Let functions close over it",
+            r"scan: the carry\[1\] is not an array or a number, got str 'text'\. Let the function close over it",
         ),
         (
             lambda x: control.cond(x > fnp.zeros(2), lambda: x, lambda: x),
@@ -786,7 +786,7 @@ def test_a_branch_on_a_value_inside_a_compiled_loop_is_jaxs_error():
             ShapeError,
             r"scan: the first axes of xs must have one length, got \[3, 7\] and length=7",
         ),
-        (lambda x: control.scan(lambda c, y: (c, y), x), InputError, r"scan: nothing tells the number of steps"),
+        (lambda x: control.scan(lambda c, y: (c, y), x), InputError, r"scan: the number of steps is unknown"),
         (
             lambda x: control.scan(lambda c, y: (c, y), x, {"k": x}),
             ShapeError,
