@@ -164,7 +164,7 @@ def _check_after_refusal(fun: Callable[..., Any], args: Any, kwargs: Any, out: A
     message = pending_refusals.get(get_ident())
     if not message:
         return
-    if not any(isinstance(leaf, Tracer) for leaf in tree.flatten(out)[0]):
+    if Tracer not in map(type, tree.flatten(out)[0]):
         raise ConversionError(f"{message} The function continued after this error, and its result has no derivative.")
     if not _agrees_with_plain(fun, args, kwargs, out):
         raise ConversionError(

@@ -169,7 +169,7 @@ def search(
 
 def as_one_operation(call: str, one: Callable[..., list[Any]], values: list[Any]) -> list[Any]:
     """Compute ``one(*values)`` as one operation whose result is a constant for derivatives."""
-    if not any(isinstance(value, Tracer) for value in values):
+    if Tracer not in map(type, values):
         return one(*values)
 
     return list(custom_call(*values, rules=_constant_rules(call, one)))
