@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from types import SimpleNamespace
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -43,12 +42,27 @@ def _filter_of_models(built: Callable[..., Any]) -> Callable[..., Any]:
     return filter_model
 
 
+class _Found:
+    """What statsmodels reads from a filter to compute the likelihood."""
+
+    def __init__(self, **found: Any) -> None:
+        self.__dict__.update(found)
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise ConversionError(
+            f"statsmodels: of a filter with traced matrices only the likelihood is there, got a request for its {name}"
+            f"{user_line()}. Call loglike or loglikeobs."
+        )
+
+
 def _parts_at(parts: list[Any], time: int) -> list[Any]:
     return [part[..., min(time, part.shape[-1] - 1)] for part in parts]
 
 
-def _filtered(model: Any, parts: list[Any], state: Any, cov: Any) -> SimpleNamespace:
-    """Return what statsmodels reads from a filter to compute the likelihood."""
+def _filtered(model: Any, parts: list[Any], state: Any, cov: Any) -> _Found:
+    """Filter the observations of a model from the mean and the covariance of its first state."""
     concentrated = bool(model.filter_method & _CONCENTRATED)
     observed = fnp.asarray(model.endog)
     missing = np.isnan(np.asarray(shared_numbers(observed)))
@@ -76,8 +90,8 @@ def _filtered(model: Any, parts: list[Any], state: Any, cov: Any) -> SimpleNames
         scales.append(scale)
         state, cov = transition @ state + drift, transition @ cov @ transition.T + shocks
         cov = (cov + cov.T) / 2
-    model._statespaces = {**model._statespaces, model.prefix: SimpleNamespace(nmissing=missing.sum(0))}
-    return SimpleNamespace(
+    model._statespaces = {**model._statespaces, model.prefix: _Found(nmissing=missing.sum(0))}
+    return _Found(
         loglikelihood=fnp.stack(likelihoods),
         scale=fnp.stack(scales),
         nobs_diffuse=0,

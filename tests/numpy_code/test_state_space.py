@@ -79,3 +79,10 @@ def test_an_exactly_diffuse_state_is_refused():
     with pytest.raises(ConversionError, match=r"exactly diffuse.*Use the initialization 'approximate_diffuse'"):
         grad(model.loglike)(np.array([1.0, 1.0]))
     assert np.isfinite(model.loglike(np.array([1.0, 1.0])))
+
+
+def test_other_results_of_a_filter_are_refused():
+    model = sm.tsa.SARIMAX(WALK, order=(1, 0, 0))
+    with pytest.raises(ConversionError, match=r"only the likelihood is there.*Call loglike or loglikeobs"):
+        grad(lambda params: model.filter(params).llf)(np.array([0.5, 1.2]))
+    assert np.isfinite(model.filter(np.array([0.5, 1.2])).llf)
