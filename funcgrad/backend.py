@@ -118,6 +118,16 @@ def is_value(x: Any) -> bool:
     return _is_number(x.dtype)
 
 
+def is_of_other_library(x: Any) -> bool:
+    """Whether ``x`` is an array of another library than NumPy, such as JAX.
+
+    Example:
+        >>> is_of_other_library(np.ones(2)), is_of_other_library("text")
+        (False, False)
+    """
+    return namespace_of(x) not in (None, np)
+
+
 def is_sequence(x: Any) -> bool:
     """Whether ``x`` is a sequence that NumPy converts to an array: a list, a tuple (also a named one) or a deque.
 

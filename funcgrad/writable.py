@@ -279,7 +279,7 @@ def as_inner_results(values: Sequence[Any], given: Any) -> list[Any]:
     if {Tracer}.issuperset(map(type, values)):
         return list(values)
     leaves = tree.leaves(given)
-    ordinary = any(type(x) is ndarray and x.ndim for x in leaves) and not any(isinstance(x, Tracer) for x in leaves)
+    ordinary = any(type(x) is ndarray and x.ndim for x in leaves) and Tracer not in map(type, leaves)
     return [x if ordinary and type(x) is ndarray else _as_result(x) for x in values]
 
 

@@ -230,7 +230,7 @@ def run_checkpoint(fun: Callable[..., Any], options: _Options, args: Any, kwargs
                 f"checkpoint: static_argnums names position {i}, got {len(args)} positional arguments. Pass the "
                 "argument by position."
             )
-        if any(isinstance(leaf, Tracer) for leaf in tree.leaves(args[i])):
+        if Tracer in map(type, tree.leaves(args[i])):
             raise InputError(
                 f"checkpoint: argument {i} is static and is being transformed, got {describe(tree.leaves(args[i])[0])}."
                 " Take it out of static_argnums."
@@ -380,7 +380,7 @@ def _chain_step(
 def _detached_copies(values: Any) -> Any:
     """Return ``values``, a tree, as they are now: later writes to them do not change the result."""
     leaves, spec = tree.flatten(values)
-    return tree.unflatten(spec, map(detached_copy, leaves)) if any(isinstance(x, Tracer) for x in leaves) else values
+    return tree.unflatten(spec, map(detached_copy, leaves)) if Tracer in map(type, leaves) else values
 
 
 def _chain_length(**said: int | None) -> int | None:

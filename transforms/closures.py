@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-import numpy as np
-
 import funcgrad.numpy as fnp
 from funcgrad import backend, tree
 from funcgrad.batching import BatchTrace, split_into_examples
@@ -73,7 +71,7 @@ class RecordedClosure:
         slots: dict[Any, int] = {}
         duplicates: dict[int, int] = {}  # the first slot of a value, by each further slot of the value
         for slot, x in list(recording.constants.items()):
-            if isinstance(x, Tracer) or backend.namespace_of(x) not in (None, np):
+            if isinstance(x, Tracer) or backend.is_of_other_library(x):
                 del recording.constants[slot]
                 duplicates[slot] = slots.setdefault(identity_key(x), slot)
                 if duplicates[slot] == slot:
@@ -125,11 +123,7 @@ class BranchRecordings:
             if number:
                 self._recordings = [entry, *[other for other in self._recordings if other is not entry]]
             return found
-        if (
-            not self._may_record
-            or len(self._recordings) >= _MAX_RECORDINGS
-            or any(isinstance(leaf, Tracer) for leaf in tree.leaves(x))
-        ):
+        if not self._may_record or len(self._recordings) >= _MAX_RECORDINGS or Tracer in map(type, tree.leaves(x)):
             raise BranchError(
                 f"{self.call}: a function that closes over traced values takes a branch that it has not taken before. "
                 "Pass these values in args, or choose by funcgrad.numpy.where in place of `if`."
@@ -148,7 +142,7 @@ class BranchRecordings:
         given = captured[first : first + len(closure.captured)]
         if len(given) < len(closure.captured):
             given = stop_gradient(closure.captured)
-            if not self._may_record or any(isinstance(leaf, Tracer) for leaf in (*given, *captured)):
+            if not self._may_record or Tracer in map(type, (*given, *captured)):
                 raise BranchError(f"{self.call}: a way was found just now.")
         return closure(x, given)
 

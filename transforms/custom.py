@@ -48,7 +48,7 @@ class _Call:
     def __init__(self, function: CustomDerivative[..., Any], args: tuple[Any, ...]) -> None:
         self.name, self.fun, self.vjp, self.jvp = function._name, function.fun, function._vjp, function._jvp
         self.static = {i: args[i] for i in function._nondiff if i < len(args)}
-        if self.static and any(isinstance(leaf, Tracer) for leaf in tree.leaves(self.static)):
+        if self.static and Tracer in map(type, tree.leaves(self.static)):
             raise InputError(
                 f"{self.name}: a non-differentiable argument is being transformed, got a tracer. Take it out of "
                 "nondiff_argnums and return None for its cotangent."

@@ -57,7 +57,7 @@ def _is_function(x: Any) -> bool:
 
 def _stopped(leaf: Any) -> Any:
     # a value of JAX may be a tracer of JAX's own transforms
-    foreign = isinstance(leaf, Tracer) or backend.namespace_of(leaf) not in (None, np)
+    foreign = isinstance(leaf, Tracer) or backend.is_of_other_library(leaf)
     return _constant(leaf) if foreign else leaf
 
 

@@ -161,7 +161,7 @@ def _compute_other_constants(primitive: Primitive, args: tuple[Any, ...], params
     """
     plain = tuple([x._val if is_buffer(x) else x for x in args])
     accepted = _is_comparable if primitive.name in ("equal", "not_equal") else backend.is_date_or_text
-    if not all(backend.is_value(x) or accepted(x) for x in plain) or any(isinstance(x, Tracer) for x in plain):
+    if not all(backend.is_value(x) or accepted(x) for x in plain) or Tracer in map(type, plain):
         return NotImplemented
     try:
         ans = primitive.compute(plain, params)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad import backend
-from funcgrad.backend import is_sequence, library_of, namespace_of
+from funcgrad.backend import is_of_other_library, is_sequence, library_of, namespace_of
 from funcgrad.core import Tracer, describe, is_in_transform, shallow_copy
 from funcgrad.errors import InputError
 from funcgrad.kinds.linear import astype as convert
@@ -116,7 +116,7 @@ def _needs_conversion_here(x: Any) -> bool:
     if kind is list or is_sequence(x):
         # most lists are long and hold only numbers: the first test decides fast
         return not set(map(type, x)) <= _NUMBERS and any(_needs_conversion_here(item) for item in x)
-    return isinstance(x, (Tracer, Proxy)) or namespace_of(x) not in (None, np)
+    return isinstance(x, (Tracer, Proxy)) or is_of_other_library(x)
 
 
 def _stack_nested(items: Any) -> Array:

@@ -39,7 +39,7 @@ Mode: TypeAlias = Literal["raise", "wrap", "clip"]
 
 
 def _is_numpy(*values: Any) -> bool:
-    return not any(isinstance(v, Tracer) for v in values) and namespace(values) is np
+    return Tracer not in map(type, values) and namespace(values) is np
 
 
 def _is_outside(x: Any, n: int) -> bool:

@@ -162,7 +162,7 @@ def are_constant(*values: Any) -> bool:
         elif isinstance(value, (list, tuple)):
             if not are_constant(*value):
                 return False
-        elif backend.namespace_of(value) not in (None, np):
+        elif backend.is_of_other_library(value):
             return False
     return True
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.backend import is_sequence, is_table_class, namespace_of, values_of
+from funcgrad.backend import is_of_other_library, is_sequence, is_table_class, namespace_of, values_of
 from funcgrad.core import Tracer
 from funcgrad.graph import report_answer
 from funcgrad.shared_state import unfinished_traces
@@ -34,7 +34,7 @@ def is_plain(*values: Any) -> bool:
         elif kind is slice:
             if not is_plain(value.start, value.stop, value.step):
                 return False
-        elif isinstance(value, (Tracer, Proxy)) or namespace_of(value) not in (None, np) or _holds_traced(value):
+        elif isinstance(value, (Tracer, Proxy)) or is_of_other_library(value) or _holds_traced(value):
             return _notify_graph(values)
     return True
 

@@ -40,7 +40,7 @@ def _values_for_numpy(name: str, target: Any, *values: Any) -> tuple[Any, ...] |
     """Return ``values``, none traced, for NumPy to write to ``target``; None if ``target`` is a tracer."""
     if isinstance(target, Tracer):
         return None
-    if backend.namespace_of(target) not in (None, np):
+    if backend.is_of_other_library(target):
         raise InputError(
             f"{name}: an array of another library cannot be written to, got {describe(target)}{user_line()}. Use "
             "funcgrad.numpy.at(x)[index].set(y), which gives a new array."

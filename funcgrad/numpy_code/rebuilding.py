@@ -164,7 +164,7 @@ def _check_after_refusal(fun: Callable[..., Any], args: Any, kwargs: Any, out: A
     message = pending_refusals.get(get_ident())
     if not message:
         return
-    if not any(isinstance(leaf, Tracer) for leaf in tree.flatten(out)[0]):
+    if Tracer not in map(type, tree.flatten(out)[0]):
         raise ConversionError(f"{message} The function continued after this error, and its result has no derivative.")
     if not _agrees_with_plain(fun, args, kwargs, out):
         raise ConversionError(
@@ -438,18 +438,14 @@ def run_anywhere(fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[st
         np.float64(0.0)
     """
     given, spec = tree.flatten((args, kwargs))
-    if is_in_transform() or not any(map(_is_foreign, given)):
+    if is_in_transform() or not any(map(backend.is_of_other_library, given)):
         return run_rebuilt(fun, args, kwargs)
     trace = Trace()
     try:
-        args, kwargs = tree.unflatten(spec, [as_constant(x) if _is_foreign(x) else x for x in given])
+        args, kwargs = tree.unflatten(spec, [as_constant(x) if backend.is_of_other_library(x) else x for x in given])
         return tree.map(lambda x: x._val if is_buffer(x) else x, run_rebuilt(fun, args, kwargs))
     finally:
         trace.close()
-
-
-def _is_foreign(x: Any) -> bool:
-    return type(x) is not np.ndarray and backend.is_value(x) and backend.namespace_of(x) is not np
 
 
 def _can_be_rebuilt(fun: Any) -> bool:

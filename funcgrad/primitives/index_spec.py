@@ -72,7 +72,7 @@ def is_concrete(index: Any) -> bool:
 def is_numpy(index: Any) -> bool:
     """Whether NumPy can handle ``index``: it contains neither a tracer nor another library's array."""
     entries = index if type(index) is tuple else (index,)
-    return not any(isinstance(e, Tracer) for e in entries) and backend.namespace(entries) is np
+    return Tracer not in map(type, entries) and backend.namespace(entries) is np
 
 
 def copied_index(index: Any) -> Any:

@@ -46,7 +46,7 @@ def _leaving_traced(array_ufunc: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(array_ufunc)
     def compute(self: Any, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        if any(isinstance(x, Tracer) for x in inputs):
+        if Tracer in map(type, inputs):
             return NotImplemented
         return array_ufunc(self, ufunc, method, *inputs, **kwargs)
 

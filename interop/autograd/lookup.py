@@ -49,7 +49,7 @@ def _lenient(operation: Any, numpy_function: Any) -> Any:
         try:
             return operation(*args, **kwargs)
         except InputError:
-            if not any(isinstance(leaf, Tracer) for leaf in tree.leaves((args, kwargs))):
+            if Tracer not in map(type, tree.leaves((args, kwargs))):
                 return numpy_function(*args, **kwargs)
             if not any(_is_foreign(arg) for arg in args):
                 raise
@@ -61,7 +61,7 @@ def _lenient(operation: Any, numpy_function: Any) -> Any:
 def _is_of_registered_classes(args: Any, kwargs: Any) -> bool:
     """Return whether some argument is an array of a class that a program registered, and no argument is traced."""
     leaves = tree.leaves((args, kwargs))
-    return any(type(leaf) in ARRAY_CLASSES for leaf in leaves) and not any(isinstance(leaf, Tracer) for leaf in leaves)
+    return any(type(leaf) in ARRAY_CLASSES for leaf in leaves) and Tracer not in map(type, leaves)
 
 
 def _is_foreign(x: Any) -> bool:

@@ -111,7 +111,7 @@ class _Call:
 
     def bind(self, *leaves: Any) -> list[Any]:
         """Return the results, recorded by the innermost trace among the leaves, which is not a ``BatchTrace``."""
-        if not any(isinstance(leaf, Tracer) for leaf in leaves):
+        if Tracer not in map(type, leaves):
             return self.run(*leaves)
         only_jvp = self.rules.vjp is None and self.rules.jvp is not None and not self.rules.linear
         fwd, bwd = (None, None) if only_jvp else (self.fwd, self.bwd)

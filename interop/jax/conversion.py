@@ -91,7 +91,7 @@ def results_on_host(leaves: Sequence[Any]) -> bool:
     Random keys and integer arrays of JAX can thus be combined with NumPy arrays.
     """
     values = [plain_value(leaf) for leaf in leaves]
-    jax_values = [v for v in values if backend.namespace_of(v) not in (None, np)]
+    jax_values = [v for v in values if backend.is_of_other_library(v)]
     if any(isinstance(v.dtype, np.dtype) and backend.is_inexact(v) for v in jax_values):
         return False
     return not jax_values or any(backend.namespace_of(v) is np and backend.is_inexact(v) for v in values)

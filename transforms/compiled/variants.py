@@ -504,7 +504,7 @@ class _TransformedCompiled(Transformed[P, Any]):
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Any:
         """Run the transformed function."""
-        traced = open_traces and any(isinstance(x, Tracer) for x in tree.leaves((args, kwargs)))
+        traced = open_traces and Tracer in map(type, tree.leaves((args, kwargs)))
         if traced or is_in_transform() or blocks.last_entered() is not None:
             return super().__call__(*args, **kwargs)
         return self.fun.transformed_as_one(self.run, self.options, self.summary)(*args, **kwargs)  # type: ignore[attr-defined]

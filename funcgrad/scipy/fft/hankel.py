@@ -18,7 +18,7 @@ __all__ = ["fht", "ifht"]
 
 def _transformed(name: str, a: ArrayLike, dln: Any, mu: Any, offset: Any, bias: Any) -> Array:
     numbers = {"dln": dln, "mu": mu, "offset": offset, "bias": bias}
-    if any(isinstance(value, Tracer) for value in numbers.values()):
+    if Tracer in map(type, numbers.values()):
         found: Array = rebuilt("fft._fftlog_backend", name)(a, **numbers)
         return found
     return hankel(as_value(a), name=name, **{what: float(value) for what, value in numbers.items()})

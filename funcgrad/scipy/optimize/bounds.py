@@ -72,7 +72,7 @@ def bounded_stationarity(gradient: Callable[[Any], Any], x: Any, within: Limits 
 
 def are_fixed(bounds: Any, within: Limits | None) -> bool:
     """Whether neither ``bounds``, in any form, nor ``within``, the arrays made of them, contain a traced value."""
-    traced = any(isinstance(leaf, Tracer) for leaf in tree.leaves(bounds))
+    traced = Tracer in map(type, tree.leaves(bounds))
     return not traced and (within is None or is_plain(*within))
 
 

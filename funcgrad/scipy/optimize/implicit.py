@@ -169,7 +169,7 @@ def search(
 
 def as_one_operation(call: str, one: Callable[..., list[Any]], values: list[Any]) -> list[Any]:
     """Compute ``one(*values)`` as one operation whose result is a constant for derivatives."""
-    if not any(isinstance(value, Tracer) for value in values):
+    if Tracer not in map(type, values):
         return one(*values)
 
     return list(custom_call(*values, rules=_constant_rules(call, one)))
@@ -225,8 +225,7 @@ def _is_count(value: Any) -> bool:
 def depends(value: Any) -> bool:
     """Whether ``value`` contains a tracer or an array of a library other than NumPy."""
     return any(
-        isinstance(leaf, Tracer) or backend.namespace_of(leaf) not in (None, np)
-        for leaf in map(shallow_copy, tree.leaves(value))
+        isinstance(leaf, Tracer) or backend.is_of_other_library(leaf) for leaf in map(shallow_copy, tree.leaves(value))
     )
 
 

@@ -50,7 +50,7 @@ _power: Operation = elementwise(
 
 def _is_real(*values: Any) -> bool:
     """Return whether all values are floating and not complex, and one of them is traced."""
-    traced = any(isinstance(x, Tracer) for x in values)
+    traced = Tracer in map(type, values)
     return traced and all(is_inexact(x) and dtype_of(x).kind == "f" for x in values)
 
 
@@ -113,7 +113,7 @@ def clip(a: ArrayLike, a_min: ArrayLike | None = None, a_max: ArrayLike | None =
 def _floats(*values: Any) -> list[Any]:
     """Return the values; if one of them is traced, Python integers become floats."""
     found = [as_value(x) for x in values]
-    if not any(isinstance(x, Tracer) for x in found):
+    if Tracer not in map(type, found):
         return found
     return [float(x) if type(x) is int else x for x in found]
 

@@ -45,7 +45,7 @@ def constant_array(call: str, x: Any) -> np.ndarray:
 
 def is_foreign(*values: Any) -> bool:
     """Whether the trees ``values`` contain an array of another library than NumPy, possibly inside tracers."""
-    return any(backend.namespace_of(plain_value(leaf)) not in (None, np) for leaf in tree.leaves(values))
+    return any(backend.is_of_other_library(plain_value(leaf)) for leaf in tree.leaves(values))
 
 
 def differentiable_indices(leaves: Sequence[Any]) -> list[int]:
