@@ -624,6 +624,15 @@ def functions_of_elements(x):
     )
 
 
+DAMPED = np.frompyfunc(lambda a, b: a + 0.5 * math.tanh(b) if a < b else a * b, 2, 1)
+BENT = np.vectorize(lambda v, k=2: v**k if v > 0.5 else math.sin(v))
+
+
+def functions_of_elements_made_outside(x):
+    whole = DAMPED.outer(x, x).sum() + DAMPED.reduce(x) + DAMPED.accumulate(x)[1] + DAMPED(x, 0.7).sum()
+    return whole + BENT(x).sum() * BENT(x, k=3).sum()
+
+
 @functools.singledispatch
 def kind_of_term(weight, x):
     return weight * math.sin(x[0])
@@ -819,6 +828,7 @@ PROGRAMS = [
         texts_filled_by_percent,
         numbers_by_float,
         functions_of_elements,
+        functions_of_elements_made_outside,
         dispatched_by_type,
         sources_of_numbers,
         axes_in_arrays,
