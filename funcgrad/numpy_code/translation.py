@@ -30,7 +30,7 @@ from funcgrad.numpy_code.classes import (
     make_viewer,
     rebuilt_namedtuple,
 )
-from funcgrad.numpy_code.compiled import is_compiled, python_counterpart, wrap_compiled
+from funcgrad.numpy_code.compiled import Factors, is_compiled, python_counterpart, wrap_compiled
 from funcgrad.numpy_code.conversions import ABSTRACT, as_format_string, with_writable_results
 from funcgrad.numpy_code.examples import is_public, with_example_loop
 from funcgrad.numpy_code.functions import has_same_values, rebuild, rebuild_lru_cache, rebuild_singledispatch
@@ -456,5 +456,6 @@ _REBUILDERS: dict[Any, Callable[[Any, Any], Any]] = {
     fnp.vectorize: _vectorized,
     functools._lru_cache_wrapper: lambda value, translate: kernel(value) or rebuild_lru_cache(value, translate)[0],
     **objects.REBUILDERS,
+    "builtins.SuperLU": lambda value, translate: Factors(value),
     "numba.core.registry.CPUDispatcher": lambda value, translate: translate(value.py_func)[0],
 }
