@@ -633,6 +633,17 @@ def functions_of_elements_made_outside(x):
     return whole + BENT(x).sum() * BENT(x, k=3).sum()
 
 
+def arrays_of_objects(x):
+    """Collect numbers in an array of objects, and convert it in all the ways that NumPy has."""
+    found = np.empty((2, 2), dtype=object)
+    for i, j in np.ndindex(found.shape):
+        found[i, j] = math.exp(x[i]) * x[j]
+    found[0, 0] = 3
+    rows = found.astype(float).prod(axis=0) @ np.array(found, dtype=float).sum(axis=1)
+    flat = found.ravel().astype(dtype=np.float64)
+    return rows + np.stack(found[1]).prod() + np.asarray(found, float).std() + flat.max() + np.float64(found[1, 1])
+
+
 @functools.singledispatch
 def kind_of_term(weight, x):
     return weight * math.sin(x[0])
@@ -829,6 +840,7 @@ PROGRAMS = [
         numbers_by_float,
         functions_of_elements,
         functions_of_elements_made_outside,
+        arrays_of_objects,
         dispatched_by_type,
         sources_of_numbers,
         axes_in_arrays,
