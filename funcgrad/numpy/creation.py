@@ -330,10 +330,11 @@ def astype(x: Array, dtype: Any, /, *, copy: bool = True, device: Any = None) ->
     """Convert ``x`` to another dtype.
 
     The cotangent is converted back to the dtype of ``x``. A conversion to integers or booleans is a step function:
-    its derivative is zero. A conversion from complex to real takes the real part.
+    its derivative is zero. A conversion from complex to real takes the real part. ``object`` gives a NumPy array of
+    the elements, each traced.
 
     Raises:
-        TypeError: ``dtype`` is not a dtype of numbers.
+        TypeError: ``dtype`` is neither a dtype of numbers nor ``object``.
 
     Example:
         >>> fnp.astype(np.array([1.5, -2.5]), int)
@@ -350,11 +351,23 @@ def astype(x: Array, dtype: Any, /, *, copy: bool = True, device: Any = None) ->
         return as_buffer(x._val.astype(to))
     if is_buffer(x) and (x.dtype.kind in "Mm" or to.kind in "Mm"):
         return as_buffer(x._val.astype(to))
+    if to.kind == "O" and isinstance(x, Tracer):
+        return _as_elements(x)
     if backend.dtype_of(x) == to:
         made = _arranged_copy(x, "K") if copy and isinstance(x, Tracer) else x
     else:
         made = _cast(x, to)
     return as_array(made) if isinstance(x, Tracer) and not is_number(x) else made
+
+
+def _as_elements(x: Tracer) -> Any:
+    """Return the elements of a traced array, each traced, in an object array; a number as it is."""
+    if is_buffer(x):
+        return x._val.astype(object)
+    found = np.empty(x.shape, object)
+    for place in np.ndindex(*x.shape):
+        found[place] = x[place]
+    return found if x.shape else x
 
 
 def _cast(x: Any, to: Any) -> Array:

@@ -639,6 +639,8 @@ def arrays_of_objects(x):
     for i, j in np.ndindex(found.shape):
         found[i, j] = math.exp(x[i]) * x[j]
     found[0, 0] = 3
+    first, *_ = x.astype(object)
+    found[0, 1] += first * np.array([x[0], 2.0], dtype=object).sum()
     rows = found.astype(float).prod(axis=0) @ np.array(found, dtype=float).sum(axis=1)
     flat = found.ravel().astype(dtype=np.float64)
     return rows + np.stack(found[1]).prod() + np.asarray(found, float).std() + flat.max() + np.float64(found[1, 1])
