@@ -360,7 +360,7 @@ def astype(x: Array, dtype: Any, /, *, copy: bool = True, device: Any = None) ->
     return as_array(made) if isinstance(x, Tracer) and not is_number(x) else made
 
 
-def _as_elements(x: Tracer) -> Any:
+def _as_elements(x: Any) -> Any:
     """Return the elements of a traced array, each traced, in an object array; a number as it is."""
     if is_buffer(x):
         return x._val.astype(object)
