@@ -98,6 +98,13 @@ def with_float_numbers(x: Any) -> Any:
     return x if is_known else method(x)
 
 
+def _without_objects(x: Any, dtype: Any) -> Any:
+    """Return the nested list in an object array that holds tracers, if numbers are wanted; else ``x``."""
+    if dtype is None or type(x) is not np.ndarray or x.dtype != object or np.dtype(dtype).kind not in "fc":
+        return x
+    return x.tolist() if any(isinstance(item, Tracer) for item in x.flat) else x
+
+
 def _without_labels(x: Any) -> Any:
     """Return the values of a table; return anything else unchanged."""
     if type(x) in _COMMON_TYPES or type(x) is list:
@@ -178,7 +185,7 @@ def asarray(
         array([[1., 2.],
                [3., 4.]])
     """
-    a = _without_labels(a)
+    a = _without_objects(_without_labels(a), dtype)
     if dtype is not None and is_sequence(a) and np.dtype(dtype).kind in "fc":
         a = with_float_numbers(a)
     if _needs_conversion_here(a):
@@ -232,7 +239,7 @@ def array(
         >>> grad(lambda x: fnp.sum(fnp.array([[x, 1.0], [2.0, x * x]])))(3.0)
         np.float64(7.0)
     """
-    object = _without_labels(object)
+    object = _without_objects(_without_labels(object), dtype)
     if not _needs_conversion_here(object):
         try:
             made = np.array(object, dtype, copy=copy, order=order, subok=subok, ndmin=ndmin)
@@ -326,10 +333,11 @@ def astype(x: Array, dtype: Any, /, *, copy: bool = True, device: Any = None) ->
     """Convert ``x`` to another dtype.
 
     The cotangent is converted back to the dtype of ``x``. A conversion to integers or booleans is a step function:
-    its derivative is zero. A conversion from complex to real takes the real part.
+    its derivative is zero. A conversion from complex to real takes the real part. ``object`` gives a NumPy array of
+    the elements, each traced.
 
     Raises:
-        TypeError: ``dtype`` is not a dtype of numbers.
+        TypeError: ``dtype`` is neither a dtype of numbers nor ``object``.
 
     Example:
         >>> fnp.astype(np.array([1.5, -2.5]), int)
@@ -346,11 +354,23 @@ def astype(x: Array, dtype: Any, /, *, copy: bool = True, device: Any = None) ->
         return as_buffer(x._val.astype(to))
     if is_buffer(x) and (x.dtype.kind in "Mm" or to.kind in "Mm"):
         return as_buffer(x._val.astype(to))
+    if to.kind == "O" and isinstance(x, Tracer):
+        return _as_elements(x)
     if backend.dtype_of(x) == to:
         made = _arranged_copy(x, "K") if copy and isinstance(x, Tracer) else x
     else:
         made = _cast(x, to)
     return as_array(made) if isinstance(x, Tracer) and not is_number(x) else made
+
+
+def _as_elements(x: Any) -> Any:
+    """Return the elements of a traced array, each traced, in an object array; a number as it is."""
+    if is_buffer(x):
+        return x._val.astype(object)
+    found = np.empty(x.shape, object)
+    for place in np.ndindex(*x.shape):
+        found[place] = x[place]
+    return found if x.shape else x
 
 
 def _cast(x: Any, to: Any) -> Array:

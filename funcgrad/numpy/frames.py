@@ -349,10 +349,21 @@ class TracedFrame(_Table, pd.DataFrame):  # type: ignore[misc]
         """Return the values as one array, which is traced if a column is."""
         if not _holds_traced(self):
             return super().to_numpy(*args, **kwargs)
+        if not {getattr(dtype, "kind", "O") for dtype in self.dtypes} <= set("fciub"):  # texts, for example
+            return _as_objects(self)
         found = values(self)
         if _WRITES_THROUGH:  # a write would change the table, too
             found.alias = READ_ONLY
         return found
+
+
+def _as_objects(table: Any) -> Any:
+    """Return the values of a frame as an object array, which holds each traced number."""
+    found = np.empty(table.shape, object)
+    for i in range(table.shape[1]):
+        for row, x in enumerate(table.iloc[:, i]):
+            found[row, i] = x
+    return found
 
 
 def _first_rows(table: Any, n: int, keep: str, ascending: bool, **by: Any) -> Any:

@@ -38,8 +38,8 @@ _ARRAYS = _NUMPYS | {Tracer}
 def _joinable(arrays: Any) -> tuple[Sequence[Any], bool]:
     """Return the arrays to join, and whether all of them are NumPy's."""
     if type(arrays) is not list and type(arrays) is not tuple:
-        if namespace_of(arrays) is np:
-            return arrays, True
+        if namespace_of(arrays) is np:  # an object array may hold tracers
+            return (arrays, True) if arrays.dtype != object else _joinable(list(arrays))
         if is_sequence(arrays):
             return _joinable(list(arrays))
         if not hasattr(arrays, "shape"):

@@ -61,6 +61,8 @@ def view(x: Tracer, dtype: Any = None, type: Any = None) -> Array:
     if type is None and isinstance(dtype, builtins.type) and issubclass(dtype, np.ndarray):
         type, dtype = dtype, None
     type = np.ndarray if type in backend.ARRAY_CLASSES else type
+    if hasattr(dtype, "numpy_class"):  # what rebuilt code has for ``numpy.matrix``
+        return dtype(x)
     if isinstance(type, builtins.type) and issubclass(type, np.ndarray) and type is not np.ndarray:
         _refuse_class(x, type)
     to = x.dtype if dtype is None else np.dtype(dtype)

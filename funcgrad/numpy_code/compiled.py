@@ -12,6 +12,7 @@ from threading import get_ident
 from types import BuiltinFunctionType
 from typing import Any, NoReturn
 
+import funcgrad.numpy as fnp
 from funcgrad.core import READ_ONLY, Tracer, describe
 from funcgrad.errors import ConversionError
 from funcgrad.numpy.hints import user_line
@@ -19,6 +20,7 @@ from funcgrad.numpy_code.conversions import holds_traced, is_traced
 from funcgrad.numpy_code.examples import is_public, with_example_loop
 from funcgrad.numpy_code.kernels import kernel
 from funcgrad.numpy_code.names import public_modules_of
+from funcgrad.numpy_code.solvers import solve_by_factors
 from funcgrad.numpy_code.sparse.objects import as_traceable, has_traced_values, plain_matrix
 from funcgrad.shared_state import pending_refusals
 from funcgrad.writable import is_buffer, root_of, unshare
@@ -65,20 +67,35 @@ def wrap_compiled(fun: Any, traced_form: Any = None) -> Any:
                 return ours(*args, **kwargs)
             refuse(fun, given)
         found = fun(*map(_unwrapped, args), **{name: _unwrapped(x) for name, x in kwargs.items()})
-        return _Object(found) if type(found).__name__ == "SuperLU" else as_traceable(found)
+        return Factors(found) if type(found).__name__ == "SuperLU" else as_traceable(found)
 
     return call
 
 
-class _Object:
-    """Object of a class written in C that compiled code returned: its methods take plain values."""
+class Factors:
+    """SuperLU's factors of a constant matrix, from ``splu`` or ``spilu``: right-hand sides may be traced.
+
+    Args:
+        made: SciPy's object.
+    """
 
     def __init__(self, made: Any) -> None:
         self.made = made
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(self.made, name)
-        return wrap_compiled(found) if callable(found) else as_traceable(found)
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return as_traceable(getattr(self.made, name))
+
+    def solve(self, rhs: Any, trans: str = "N") -> Any:
+        """Solve the system, the transposed system ("T") or the adjoint system ("H")."""
+        if not is_traced(rhs):
+            return self.made.solve(_unwrapped(rhs), trans)
+        if trans == "H":
+            return fnp.conj(self.solve(fnp.conj(rhs), "T"))
+        if rhs.ndim < 2:
+            return solve_by_factors(rhs, factors=self.made, transposed=trans == "T")
+        return solve_by_factors(rhs.T, factors=self.made, transposed=trans == "T").T
 
 
 def _unwrapped(x: Any) -> Any:

@@ -15,11 +15,13 @@ from typing import Any
 import numpy as np
 
 import funcgrad.numpy as fnp
-from funcgrad.core import Tracer
-from funcgrad.errors import BranchError, ConversionError
+from funcgrad.core import Tracer, describe
+from funcgrad.errors import BranchError, ConversionError, NoRuleError
 from funcgrad.numpy.hints import user_line
 from funcgrad.numpy_code.classes import viewed_object
+from funcgrad.numpy_code.conversions import holds_traced
 from funcgrad.numpy_code.own import known_value, own
+from funcgrad.optional import import_scipy
 
 _special, _stats = partial(own, "scipy.special"), partial(own, "scipy.stats")
 
@@ -406,6 +408,25 @@ _SPECIAL: dict[str, Callable[..., Any]] = {
 }
 
 
+def _without_derivative(name: str, method: str) -> Callable[..., Any]:
+    """Return a method of a distribution that compiled code integrates: it refuses traced values."""
+
+    def call(self: Any, *args: Any) -> Any:
+        traced = [describe(x) for x in args if holds_traced((x,))]
+        if traced:
+            error = NoRuleError(
+                f"scipy.stats.{name}: SciPy integrates it by compiled code, which has no derivative, got "
+                f"{traced[0]}{user_line()}. Pass stop_gradient(x) for a constant, or interpolate a table of its values "
+                "with scipy.interpolate.CubicSpline."
+            )
+            error.compiled = True  # for each example of a vmap, too
+            raise error
+        theirs = getattr(import_scipy(f"stats.{name}", "scipy.stats"), name)
+        return getattr(theirs, method)(*[known_value(x, name) for x in args])
+
+    return call
+
+
 _DISTRIBUTIONS = "scipy.stats._continuous_distns"
 DISTRIBUTIONS: dict[tuple[str, str], Callable[..., Any]] = {
     ("scipy.stats._distn_infrastructure", "rv_continuous.ppf"): _quantile("ppf"),
@@ -445,5 +466,10 @@ DISTRIBUTIONS: dict[tuple[str, str], Callable[..., Any]] = {
     (_DISTRIBUTIONS, "ncx2_gen._isf"): _method(_noncentral("ncx2_isf")),
     ("scipy.stats._discrete_distns", "skellam_gen._pmf"): _skellam_pmf,
     ("scipy.stats._discrete_distns", "skellam_gen._cdf"): _skellam_cdf,
+    **{
+        (home, f"{name}_gen.{method}"): _without_derivative(name, method)
+        for home, name in ((_DISTRIBUTIONS, "studentized_range"), ("scipy.stats._levy_stable", "levy_stable"))
+        for method in ("_pdf", "_cdf")
+    },
     **{("scipy.special._ufuncs", name): fun for name, fun in _SPECIAL.items()},
 }

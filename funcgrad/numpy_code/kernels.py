@@ -38,7 +38,7 @@ from funcgrad.numpy_code.minima import MINIMA
 from funcgrad.numpy_code.own import known_value, on_plain_values, own
 from funcgrad.numpy_code.radial import RADIAL
 from funcgrad.numpy_code.signals import SIGNALS
-from funcgrad.numpy_code.solvers import SOLVERS
+from funcgrad.numpy_code.solvers import SOLVERS, checked_spilu
 from funcgrad.numpy_code.splines import SPLINES, surface
 from funcgrad.numpy_code.state_space import STATE_SPACE
 from funcgrad.optional import import_scipy
@@ -375,6 +375,7 @@ _WRAPPERS: dict[tuple[str, str], Callable[[Any], Callable[..., Any]]] = {
     **STATE_SPACE,
     **{place: partial(elementwise, is_fixed=is_fixed) for place, is_fixed in ELEMENTWISE.items()},
     ("scipy.signal._ltisys", "place_poles"): _checked_place_poles,
+    ("scipy.sparse.linalg._dsolve.linsolve", "spilu"): checked_spilu,
     ("scipy.stats._distn_infrastructure", "rv_continuous._entropy"): entropy_of_density,
     ("scipy.stats._multivariate", "_PSD.__init__"): with_triangular_factor,
     ("scipy.stats._qmvnt", "_qauto"): integral_of_normals,

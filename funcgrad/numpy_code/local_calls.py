@@ -27,8 +27,8 @@ from funcgrad.numpy_code.reading import TABLE_CLASSES
 _COMPILED_CODES = IdentityCache()
 #: Classes that are called as those of modules, which a function may import itself.
 _CLASSES = frozenset((*map(str, np.sctypeDict), "double", "single")).union(*TABLE_CLASSES.values())
-#: Methods without arguments that are replaced by functions, see ``scope``.
-CALLED_METHODS = ("__array__", "copy")
+#: Methods that are replaced by functions, see ``scope``, and whether they are called with arguments.
+CALLED_METHODS = {"__array__": False, "astype": True, "copy": False}
 _FUTURE = 0
 for _feature in __future__.all_feature_names:
     _FUTURE |= getattr(__future__, _feature).compiler_flag
@@ -65,8 +65,8 @@ class _Calls(ast.NodeTransformer):
             node.func = self._asked(func)
         if isinstance(func, ast.Attribute) and func.attr in CONSTRUCTING_METHODS and self._is_class(func.value):
             func.value = self._asked(func.value)
-        if isinstance(func, ast.Attribute) and func.attr in CALLED_METHODS and not (node.args or node.keywords):
-            node.args = [func.value]
+        if isinstance(func, ast.Attribute) and CALLED_METHODS.get(func.attr) == bool(node.args or node.keywords):
+            node.args = [func.value, *node.args]
             node.func = ast.copy_location(ast.Name(call_name(f".{func.attr}"), ast.Load()), func)
             self.changed = True
         return node

@@ -136,7 +136,7 @@ def _with_output(fun: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-class _Elementwise:
+class Elementwise:
     """Counterpart of ``numpy.frompyfunc``: calls a function of numbers with each element."""
 
     def __init__(self, func: Callable[..., Any], /, nin: int, nout: int, *, identity: Any = None) -> None:
@@ -245,7 +245,7 @@ _EXTRA_REPLACEMENTS: dict[Any, Any] = {
     np.asmatrix: matrix_from_data,
     np.matrix: _class_like(np.matrix, matrix_from_data),
     np.broadcast: Broadcast,
-    np.frompyfunc: _Elementwise,
+    np.frompyfunc: Elementwise,
     np.multiply: multiply,
     np.lib.stride_tricks.sliding_window_view: _windows,
 }

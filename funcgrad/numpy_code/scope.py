@@ -18,6 +18,7 @@ from weakref import ref
 
 import numpy as np
 
+import funcgrad.numpy as fnp
 from funcgrad.core import Tracer
 from funcgrad.numpy.concretization import check_text
 from funcgrad.numpy_code.calls import call_name, source_name, with_calls
@@ -359,9 +360,16 @@ def _copy_of(x: Any) -> Any:
     return as_writable(found) if type(x) is np.ndarray else found
 
 
+def _astype_of(x: Any, *args: Any, **kwargs: Any) -> Any:
+    """Return ``x.astype(...)``; numbers in an object array, some of them traced, become a traced array."""
+    if type(x) is np.ndarray and x.dtype == object and any(isinstance(item, Tracer) for item in x.flat):
+        return fnp.asarray(x, *args[:1] or (kwargs["dtype"],))
+    return x.astype(*args, **kwargs)
+
+
 #: Functions that ``with_local_calls`` inserts into code, by the names that it uses for them.
 _CALL_HELPERS: dict[str, Callable[..., Any]] = {
-    "called": replacement_in_calls, ".__array__": _array_of, ".copy": _copy_of,
+    "called": replacement_in_calls, ".__array__": _array_of, ".copy": _copy_of, ".astype": _astype_of,
 }  # fmt: skip
 
 

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from functools import partial
+from functools import partial, wraps
 from typing import Any
 
 import numpy as np
 
 import funcgrad.numpy as fnp
-from funcgrad.errors import InputError
+from funcgrad.errors import InputError, NotDifferentiableError
+from funcgrad.kinds import multilinear
+from funcgrad.kinds.rules import Operation
 from funcgrad.numpy.hints import user_line
 from funcgrad.numpy.peeking import shared_numbers
 from funcgrad.numpy_code.own import own
+from funcgrad.numpy_code.sparse.objects import has_traced_values, plain_matrix
 from funcgrad.optional import import_scipy
 
 
@@ -177,6 +180,40 @@ _ITERATIONS = {
 def _iterated(name: str, *args: Any, **kwargs: Any) -> Any:
     """Run ``scipy.sparse.linalg.<name>``: its derivative solves the transposed system by the same iteration."""
     return own("scipy.sparse.linalg").iterated(name, *args, **kwargs)
+
+
+def _solved(xp: Any, x: Any, *, factors: Any, transposed: bool) -> Any:
+    columns = np.asarray(x).reshape(-1, x.shape[-1]).T
+    found = factors.solve(np.ascontiguousarray(columns), "T" if transposed else "N") if columns.size else columns
+    return np.ascontiguousarray(found.T).reshape(x.shape)
+
+
+#: ``solve_by_factors(x, *, factors, transposed)``: solutions for right-hand sides along the last axis, by the factors
+#: of a constant matrix.
+solve_by_factors: Operation = multilinear(
+    "solve_by_factors",
+    _solved,
+    transposes=[
+        lambda ct, *, factors, transposed: solve_by_factors(ct, factors=factors, transposed=not transposed),
+    ],
+    batch="leading",
+)
+
+
+def checked_spilu(built: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap ``spilu``: refuse traced values, because the choice of what is dropped has no derivative."""
+
+    @wraps(built)
+    def spilu(A: Any, *args: Any, **options: Any) -> Any:
+        if has_traced_values(A):
+            raise NotDifferentiableError(
+                f"sparse.linalg.spilu: an incomplete factorization has no derivative, got traced values{user_line()}. "
+                "Pass a constant such as funcgrad.stop_gradient(A): a preconditioner needs no derivative."
+            )
+        given = plain_matrix(A)
+        return built(given.asformat(A.format) if hasattr(A, "format") else given, *args, **options)
+
+    return spilu
 
 
 SOLVERS: dict[tuple[str, str], Any] = {

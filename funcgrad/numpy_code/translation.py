@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import gc
 import operator
 from abc import ABCMeta
 from collections import OrderedDict, defaultdict, deque
@@ -29,14 +30,21 @@ from funcgrad.numpy_code.classes import (
     make_viewer,
     rebuilt_namedtuple,
 )
-from funcgrad.numpy_code.compiled import is_compiled, python_counterpart, wrap_compiled
+from funcgrad.numpy_code.compiled import Factors, is_compiled, python_counterpart, wrap_compiled
 from funcgrad.numpy_code.conversions import ABSTRACT, as_format_string, with_writable_results
 from funcgrad.numpy_code.examples import is_public, with_example_loop
 from funcgrad.numpy_code.functions import has_same_values, rebuild, rebuild_lru_cache, rebuild_singledispatch
 from funcgrad.numpy_code.kernels import MODULES_WITH_REPLACEMENTS, kernel, with_wrapper
 from funcgrad.numpy_code.libraries import KEPT_PACKAGES, package_of
 from funcgrad.numpy_code.mathematics import NUMBER_MODULES
-from funcgrad.numpy_code.names import MirrorModule, counterpart, is_mirrored, original_module, public_modules_of
+from funcgrad.numpy_code.names import (
+    Elementwise,
+    MirrorModule,
+    counterpart,
+    is_mirrored,
+    original_module,
+    public_modules_of,
+)
 from funcgrad.numpy_code.replacements import PLAIN_TYPES, LatestCache, Run, SmallCache, current_run
 from funcgrad.numpy_code.scope import globals_object, globals_of
 from funcgrad.numpy_code.sparse.objects import replacement_class
@@ -311,6 +319,8 @@ class Translator:
         rebuild = getattr(kind, "_with_functions", None)
         if rebuild is not None:
             return self._memoise(value, rebuild(value, lambda part: self(part)[0]))
+        if kind is np.ufunc and value.__name__.endswith("(vectorized)"):
+            return self._memoise(value, _of_python_function(value, self))
         is_ufunc = kind is np.ufunc or kind.__module__ == "scipy.special._multiufuncs"  # the latter hold several ufuncs
         ours = (kernel(value) if is_ufunc else None) or counterpart(value)
         if ours is not value:
@@ -429,6 +439,12 @@ def _vectorized(value: Any, translate: Any) -> Any:
     return fnp.vectorize(fun, value.otypes, value.__doc__, value.excluded, value.cache, value.signature)
 
 
+def _of_python_function(value: np.ufunc, translate: Any) -> Any:
+    """Return the counterpart of a ufunc of ``numpy.frompyfunc``, whose function only the garbage collector tells."""
+    found = [part for part in gc.get_referents(value) if type(part) is FunctionType]
+    return Elementwise(translate(found[0])[0], value.nin, value.nout, identity=value.identity) if found else value
+
+
 #: Functions that rebuild objects with what they refer to, by type or by the type's full name.
 _REBUILDERS: dict[Any, Callable[[Any, Any], Any]] = {
     BuiltinFunctionType: _builtin_method,
@@ -440,5 +456,6 @@ _REBUILDERS: dict[Any, Callable[[Any, Any], Any]] = {
     fnp.vectorize: _vectorized,
     functools._lru_cache_wrapper: lambda value, translate: kernel(value) or rebuild_lru_cache(value, translate)[0],
     **objects.REBUILDERS,
+    "builtins.SuperLU": lambda value, translate: Factors(value),
     "numba.core.registry.CPUDispatcher": lambda value, translate: translate(value.py_func)[0],
 }

@@ -196,6 +196,22 @@ def test_columns_of_other_kinds():
     np.testing.assert_allclose(grad(f)(X), differences(f, X), rtol=1e-7)
 
 
+def test_rows_of_columns_of_other_kinds():
+    data = FRAME.assign(k=list("xyxyxy"))
+
+    def f(x):
+        d, total = data.assign(z=x), 0.0
+        for _, row in d.iterrows():
+            total += row["z"] * row["a"] if row["k"] == "x" else row["z"] ** 2
+        for row in d.itertuples(index=False):
+            total += row.z * row.b
+        return total + d.to_numpy()[1, 3] ** 2 + d.values[2, 0] * d.apply(lambda r: r["z"] * r["a"], axis=1).max()
+
+    assert float(value_and_grad(f)(X)[0]) == pytest.approx(float(f(X)), rel=1e-12)
+    np.testing.assert_allclose(grad(f)(X), differences(f, X), rtol=1e-7)
+    np.testing.assert_allclose(vmap(grad(f))(np.stack([X, 1.01 * X]))[1], grad(f)(1.01 * X), rtol=1e-10)
+
+
 def test_errors_name_what_to_do():
     for wrong, error, match in (
         (

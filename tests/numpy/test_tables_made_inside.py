@@ -74,6 +74,7 @@ MADE = {
     "apply to numbers": lambda x: pd.Series(x[0]).apply(lambda v: v**2).sum(),
     "one number": lambda x: (pd.Series(x[0, 0], index=[0, 1]) * np.array([2.0, 3.0])).sum(),
     "one number for a frame": lambda x: pd.DataFrame(x[0, 0], index=[0, 1], columns=list("ab")).prod().sum(),
+    "a list after a constant": lambda x: np.log(pd.Series([CONSTANT["a"].std(), x[0, 0], x[0, 1]])).sum(),
     "a list": lambda x: np.log(pd.Series([x[0, 0], x[0, 1], 2.0])).std(),
     "lists": lambda x: np.exp(pd.DataFrame({"a": [x[0, 0], x[0, 1]], "b": [1.0, x[0, 2]]})).mean().prod(),
     "rows": rows,

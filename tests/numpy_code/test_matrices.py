@@ -27,6 +27,7 @@ PROGRAMS = {
     "product": lambda x: square(x) * row(x).T,
     "with an array": lambda x: np.ones((2, 2)) * wide(x),
     "with a vector": lambda x: wide(x) * x[:3].reshape(3, 1),
+    "view": lambda x: x[:4].reshape(2, 2).view(np.matrix) * row(x).T,
     "power": lambda x: square(x) ** 2,
     "inverse": lambda x: square(x).I * row(x).T,
     "a row": lambda x: wide(x)[0],

@@ -7,8 +7,8 @@ import pytest
 import scipy.sparse as sparse
 from helpers import differences
 
-from funcgrad import grad, jacobian, jvp
-from funcgrad.errors import ConversionError
+from funcgrad import grad, hessian, jacobian, jvp, stop_gradient, vmap
+from funcgrad.errors import ConversionError, NotDifferentiableError
 from funcgrad.numpy_code.sparse.recognition import is_sparse_family
 
 M = sparse.csr_matrix(np.array([[1.0, 2.0], [3.0, 4.0]]))
@@ -162,6 +162,28 @@ def preconditioned(x):
     return sum(solve(A, np.ones(4), M=M, rtol=1e-12)[0] @ np.arange(4.0) for solve in (linalg.gmres, linalg.cg))
 
 
+K = sparse.diags_array([np.full(3, -1.0), np.full(4, 3.0), np.full(3, -0.5)], offsets=[-1, 0, 1]).tocsc()
+FACTORS, SOLVE, INCOMPLETE = linalg.splu(K), linalg.factorized(K), linalg.spilu(K)
+COMPLEX = linalg.splu((K + 1j * sparse.eye_array(4)).tocsc())
+
+
+def factors_made_outside(x):
+    """Use factors that were computed before the function runs, as solvers and as a preconditioner."""
+    b = np.concatenate([x, x**2])
+    several = FACTORS.solve(np.outer(b, x)).sum(axis=0).prod() + linalg.spilu(K).solve(b)[1]
+    turned = FACTORS.solve(b, "T") @ SOLVE(b) + INCOMPLETE.solve(b).sum() ** 2 + FACTORS.solve(np.ones(4))[0] * x[0]
+    both = np.abs(COMPLEX.solve(b * (1 + 2j), trans="H")).sum() + (FACTORS.L @ b).sum()
+    M = linalg.LinearOperator((4, 4), INCOMPLETE.solve)
+    A = (K + sparse.diags_array(np.append(x, x))).tocsc()
+    return several + turned + both + linalg.gmres(A, b, M=M, rtol=1e-12)[0].prod()
+
+
+def preconditioned_by_constants(x):
+    A = (K + sparse.diags_array(np.append(x, x))).tocsc()
+    M = linalg.LinearOperator((4, 4), linalg.spilu(stop_gradient(A)).solve)
+    return linalg.gmres(A, np.ones(4), M=M, rtol=1e-12)[0].prod()
+
+
 def determinant(x):
     """Compute the determinant from the factors, whose rows and columns are permuted."""
     A = (sparse.triu(graph(x)) - 2 * sparse.tril(graph(x)) + sparse.eye(4)).tocsc()
@@ -246,6 +268,8 @@ PROGRAMS = {
     **{f"{make.__name__} {kind.__name__}": make(kind) for make in (elements, assembled, constants) for kind in FILLED},
     **{f"products of a constant {kind.__name__}": scaled_constant(kind) for kind in COMPRESSED},
     **MADE,
+    "factors made outside": factors_made_outside,
+    "preconditioned by constants": preconditioned_by_constants,
 }
 
 
@@ -258,6 +282,22 @@ def test_programs(name):
     np.testing.assert_allclose(slope, differences(f, X, 5e-4), rtol=2e-6, atol=1e-8)
     value, pushed = jvp(f, (X,), (np.array([1.0, -0.5]),))
     np.testing.assert_allclose([value, pushed], [f(X), slope @ [1.0, -0.5]], rtol=1e-9)
+
+
+@pytest.mark.parametrize("f", [factors_made_outside, preconditioned_by_constants])
+def test_factors_of_constants(f):
+    rows = np.stack([X, 1.1 * X])
+    directional = differences(lambda h: grad(f)(X + h * X), 0.0, 5e-4)
+    np.testing.assert_allclose(hessian(f)(X) @ X, directional, rtol=1e-5, atol=1e-7)
+    if f is factors_made_outside:
+        np.testing.assert_allclose(vmap(grad(f))(rows), [grad(f)(row) for row in rows], rtol=1e-9)
+
+
+def test_an_incomplete_factorization_of_traced_values_is_refused():
+    with pytest.raises(
+        NotDifferentiableError, match=r"^sparse\.linalg\.spilu: .*Pass a constant such as .*stop_gradient"
+    ):
+        grad(lambda x: linalg.spilu((K + sparse.diags_array(np.append(x, x))).tocsc()).solve(np.ones(4))[0])(X)
 
 
 def test_a_matrix_as_the_result():

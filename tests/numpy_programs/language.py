@@ -624,6 +624,28 @@ def functions_of_elements(x):
     )
 
 
+DAMPED = np.frompyfunc(lambda a, b: a + 0.5 * math.tanh(b) if a < b else a * b, 2, 1)
+BENT = np.vectorize(lambda v, k=2: v**k if v > 0.5 else math.sin(v))
+
+
+def functions_of_elements_made_outside(x):
+    whole = DAMPED.outer(x, x).sum() + DAMPED.reduce(x) + DAMPED.accumulate(x)[1] + DAMPED(x, 0.7).sum()
+    return whole + BENT(x).sum() * BENT(x, k=3).sum()
+
+
+def arrays_of_objects(x):
+    """Collect numbers in an array of objects, and convert it in all the ways that NumPy has."""
+    found = np.empty((2, 2), dtype=object)
+    for i, j in np.ndindex(found.shape):
+        found[i, j] = math.exp(x[i]) * x[j]
+    found[0, 0] = 3
+    first, *_ = x.astype(object)
+    found[0, 1] += first * np.array([x[0], 2.0], dtype=object).sum()
+    rows = found.astype(float).prod(axis=0) @ np.array(found, dtype=float).sum(axis=1)
+    flat = found.ravel().astype(dtype=np.float64)
+    return rows + np.stack(found[1]).prod() + np.asarray(found, float).std() + flat.max() + np.float64(found[1, 1])
+
+
 @functools.singledispatch
 def kind_of_term(weight, x):
     return weight * math.sin(x[0])
@@ -819,6 +841,8 @@ PROGRAMS = [
         texts_filled_by_percent,
         numbers_by_float,
         functions_of_elements,
+        functions_of_elements_made_outside,
+        arrays_of_objects,
         dispatched_by_type,
         sources_of_numbers,
         axes_in_arrays,
