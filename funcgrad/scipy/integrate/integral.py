@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 import funcgrad.numpy as fnp
-from funcgrad import backend
+from funcgrad import backend, tree
 from funcgrad.batching import is_batched
 from funcgrad.core import Tracer, describe, plain_value, shallow_copy, tracer_of
 from funcgrad.errors import ConcretizationError, NotDifferentiableError, StagingError
@@ -22,10 +22,12 @@ from funcgrad.kinds.custom import CustomRules, DeferredCotangents, custom_call
 from funcgrad.numpy.peeking import is_plain
 from funcgrad.numpy_code.running import run_or_rebuild
 from funcgrad.optional import import_scipy
+from funcgrad.reverse import backward, complete_derivatives, record_function
 from funcgrad.scipy.integrate.together import integrate_together, options_of_quad_vec
 from funcgrad.transforms.closures import example_by_example
-from funcgrad.transforms.products import evaluate_vjp, jvp
+from funcgrad.transforms.products import evaluate_jvp
 from funcgrad.transforms.stopping import stop_gradient
+from funcgrad.transforms.transformed import raise_funcgrad_error
 
 #: Values of the weights at a point ``x`` for their parameter, by SciPy's name: weights with values at finite limits.
 _WEIGHTS: dict[str, Callable[[Any, Any], Any]] = {
@@ -53,9 +55,28 @@ def _has_zero_tangent(tangent: Any) -> bool:
     return is_plain(tangent) and not np.any(tangent)
 
 
-def _vjp(fun: Callable[..., Any], primals: tuple[Any, ...], has_aux: bool) -> tuple[Any, ...]:
-    """Compute ``vjp``; its pullback must be used before other code can write to an array."""
-    found: tuple[Any, ...] = run_or_rebuild(fun, lambda fun: evaluate_vjp(fun, primals, has_aux, {}, lasting=False))
+def _vjp(fun: Callable[..., list[Any]], leaves: list[Any], cts: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    """Return the values of ``fun``, and the cotangents of ``leaves`` for the cotangents ``cts`` of the first values."""
+
+    def record(fun: Callable[..., list[Any]]) -> Any:
+        try:
+            return record_function(fun, leaves)
+        except Exception as error:
+            raise_funcgrad_error(error)
+            raise
+
+    values, nodes = run_or_rebuild(fun, record)
+    pairs = [(node, ct, y) for node, ct, y in zip(nodes, cts, values, strict=False) if node is not None]
+    seeds = [(node, fnp.astype(ct, backend.dtype_of(y))) for node, ct, y in pairs]
+    del nodes, pairs
+    return values, complete_derivatives(backward(seeds, len(leaves)), leaves)
+
+
+def _jvp(fun: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool) -> tuple[Any, ...]:
+    """Compute ``jvp`` without a check of the tangents."""
+    leaves, spec = tree.flatten(primals)
+    moving = [t if backend.is_inexact(x) else None for x, t in zip(leaves, tangents, strict=True)]
+    found: tuple[Any, ...] = run_or_rebuild(fun, lambda fun: evaluate_jvp(fun, leaves, spec, moving, has_aux, {}))
     return found
 
 
@@ -169,17 +190,15 @@ class _Integrals:
         def cotangents(x: Any, *given: Any) -> list[Any]:
             cts, leaves = given[: self.count], given[self.count :]
 
-            def along(*moving: Any) -> Any:
+            def along(*moving: Any) -> list[Any]:
                 full = list(leaves)
                 for i, value in zip(wanted, moving, strict=True):
                     full[i] = value
-                return self._split(self.parts(x, *full))
+                return self.parts(x, *full)
 
-            results, pullback, *others = _vjp(along, tuple([leaves[i] for i in wanted]), self.has_more)
-            pulled = pullback([fnp.astype(ct, backend.dtype_of(y)) for ct, y in zip(cts, results, strict=True)])
-            vanished = lambda: fnp.all(fnp.stack([fnp.all(fnp.equal(y, 0)) for y in results]))
-            kept = [_unless_vanished(ct, vanished) for ct in pulled]
-            return [*kept, *results, *(others[0] if others else [])]
+            values, pulled = _vjp(along, [leaves[i] for i in wanted], cts)
+            vanished = lambda: fnp.all(fnp.stack([fnp.all(fnp.equal(y, 0)) for y in values[: self.count]]))
+            return [*[_unless_vanished(ct, vanished) for ct in pulled], *values]
 
         return cotangents
 
@@ -200,7 +219,7 @@ class _Integrals:
         """Return the tangents of the functions at ``x``, ``leaves`` and their tangents."""
         n = len(both) // 2
         along = lambda *leaves: self._split(self.parts(x, *leaves))
-        results, moved, *others = jvp(along, both[:n], both[n:], has_aux=self.has_more)
+        results, moved, *others = _jvp(along, both[:n], both[n:], self.has_more)
         pairs = zip(moved, results, strict=True)
         kept = [_unless_vanished(t, lambda y=y: fnp.equal(y, 0)) for t, y in pairs]  # type: ignore[misc]
         return [*kept, *results, *(others[0] if others else [])]
