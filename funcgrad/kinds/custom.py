@@ -36,23 +36,38 @@ from funcgrad.writable import as_constant, as_results, is_buffer
 Leaves = Sequence[Any]
 
 
-class DeferredCotangent:
-    """An expensive cotangent, which ``bwd`` may return: it is computed only if it is used."""
+class DeferredCotangents:
+    """Expensive cotangents, which ``bwd`` may return in place of a list: those that are used are computed together.
 
-    __slots__ = ("compute",)
+    Args:
+        compute: ``compute(indices) -> a cotangent per index`` of a leaf.
+        count: the number of leaves.
+    """
 
-    def __init__(self, compute: Callable[[], Any]) -> None:
-        self.compute = compute
+    __slots__ = ("compute", "count")
+
+    def __init__(self, compute: Callable[[Sequence[int]], list[Any]], count: int) -> None:
+        self.compute, self.count = compute, count
 
 
-def _evaluate_cotangent(cotangent: Any) -> Any:
-    """Return a cotangent, computed now if it is ``DeferredCotangent``."""
-    return cotangent.compute() if type(cotangent) is DeferredCotangent else cotangent
+Cotangents = list[Any] | DeferredCotangents
 
 
-def without_deferred(bwd: Callable[[Any, list[Any]], list[Any]]) -> Callable[[Any, list[Any]], list[Any]]:
-    """Wrap ``bwd``, so that it computes each cotangent that is ``DeferredCotangent`` at once."""
-    return lambda residuals, cts: [*map(_evaluate_cotangent, bwd(residuals, cts))]
+def _choose(cotangents: Cotangents, indices: Sequence[int]) -> list[Any]:
+    """Return the cotangents of the leaves at ``indices``."""
+    if isinstance(cotangents, DeferredCotangents):
+        return cotangents.compute(indices)
+    return [cotangents[i] for i in indices]
+
+
+def without_deferred(bwd: Callable[[Any, list[Any]], Cotangents]) -> Callable[[Any, list[Any]], list[Any]]:
+    """Wrap ``bwd``, so that it computes all ``DeferredCotangents`` at once."""
+
+    def compute(residuals: Any, cts: list[Any]) -> list[Any]:
+        found = bwd(residuals, cts)
+        return found.compute(range(found.count)) if isinstance(found, DeferredCotangents) else found
+
+    return compute
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,14 +78,14 @@ class CustomRules:
         name: the function's name, for messages.
         fun: ``fun(*leaves) -> list of result leaves``.
         fwd: ``fwd(*leaves) -> (result leaves, residuals)``; residuals are any tree.
-        bwd: ``bwd(residuals, cts) -> a cotangent per leaf``: an array, a ``DeferredCotangent``, or None for zero.
+        bwd: ``bwd(residuals, cts) -> a cotangent per leaf``, an array or None for zero; or ``DeferredCotangents``.
         jvp: ``jvp(leaves, tangents) -> (result leaves, their tangents)``, a tangent of None meaning zero.
     """
 
     name: str
     fun: Callable[..., list[Any]]
     fwd: Callable[..., tuple[list[Any], Any]] | None = None
-    bwd: Callable[[Any, list[Any]], list[Any]] | None = None
+    bwd: Callable[[Any, list[Any]], Cotangents] | None = None
     jvp: Callable[[Leaves, Leaves], tuple[list[Any], list[Any]]] | None = None
 
 
@@ -136,8 +151,7 @@ def _reverse(args: Leaves, traced: tuple[int, ...], params: dict[str, Any]) -> A
 
 def _backwards(ct: Any, rules: CustomRules, residuals: Any, traced: Any, likes: Any) -> list[Any]:
     whole = ct if likes is None else [_zeros(*like) if c is None else c for c, like in zip(ct, likes, strict=True)]
-    cts = rules.bwd(residuals, whole)  # type: ignore[misc]
-    return [_evaluate_cotangent(cts[i]) for i in traced]
+    return _choose(rules.bwd(residuals, whole), traced)  # type: ignore[misc]
 
 
 def _through_record(ct: Any, rules: CustomRules, nodes: Any, leaves: int) -> list[Any]:
@@ -180,8 +194,7 @@ def _forward(args: Leaves, tangents: Leaves, params: dict[str, Any]) -> Any:
     moving = [i for i, t in enumerate(tangents) if t is not None]
 
     def vjp(cts: list[Any]) -> list[Any]:
-        found = rules.bwd(residuals, cts)  # type: ignore[misc]
-        return [_evaluate_cotangent(found[i]) for i in moving]
+        return _choose(rules.bwd(residuals, cts), moving)  # type: ignore[misc]
 
     return tuple(outs), tuple(transposed_vjp(vjp, outs, [tangents[i] for i in moving]))
 
@@ -206,15 +219,19 @@ def _batch(within: BatchTrace, args: Leaves, batched: tuple[bool, ...], params: 
             values = [r._val if h else r for r, h in zip(kept, hidden, strict=True)]
             return [_with_batch_axis(trace, out) for out in outs], (values, hidden, spec)
 
-    def bwd(residuals: Any, cts: list[Any]) -> list[Any]:
+    def bwd(residuals: Any, cts: list[Any]) -> DeferredCotangents:
         values, hidden, spec = residuals
 
-        def one(*xs: Any) -> list[Any]:
-            n = len(values)
-            return without_deferred(rules.bwd)(tree.unflatten(spec, xs[:n]), list(xs[n:]))  # type: ignore[arg-type]
+        def compute(indices: Sequence[int]) -> list[Any]:
+            def one(*xs: Any) -> list[Any]:
+                n = len(values)
+                return _choose(rules.bwd(tree.unflatten(spec, xs[:n]), list(xs[n:])), indices)  # type: ignore[misc]
 
-        pulled = _mapped(within, one, [*values, *cts], [*hidden, *[True] * len(cts)])
-        return [ct if f or ct is None else reduce_sum(ct, axis=(0,)) for ct, f in zip(pulled, flags, strict=True)]
+            pulled = _mapped(within, one, [*values, *cts], [*hidden, *[True] * len(cts)])
+            pairs = zip(pulled, indices, strict=True)
+            return [ct if flags[i] or ct is None else reduce_sum(ct, axis=(0,)) for ct, i in pairs]
+
+        return DeferredCotangents(compute, len(flags))
 
     def jvp(leaves: Leaves, tangents: Leaves) -> tuple[list[Any], list[Any]]:
         def one(*xs: Any) -> list[Any]:

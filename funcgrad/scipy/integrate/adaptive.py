@@ -7,7 +7,6 @@ order and both modes. ``dblquad``, ``tplquad`` and ``nquad`` nest such integrals
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from functools import cache, lru_cache, partial
 from itertools import pairwise
@@ -17,17 +16,15 @@ import numpy as np
 
 import funcgrad.numpy as fnp
 from funcgrad import backend, tree
-from funcgrad.batching import is_batched
-from funcgrad.core import Tracer, describe, is_in_transform, plain_value, shallow_copy, tracer_of
-from funcgrad.errors import ConcretizationError, ConversionError, InputError, NotDifferentiableError, StagingError
-from funcgrad.kinds.custom import CustomRules, DeferredCotangent, custom_call
+from funcgrad.core import is_in_transform, plain_value
+from funcgrad.errors import ConversionError, InputError
 from funcgrad.numpy.concretization import forget_refusal
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.peeking import is_plain, shared_numbers
 from funcgrad.optional import import_scipy
+from funcgrad.scipy.integrate.integral import Integral
 from funcgrad.scipy.integrate.ivp.flows import separate_leaves
-from funcgrad.transforms.closures import BranchRecordings, example_by_example, solve_with_new_branches
-from funcgrad.transforms.products import jvp, vjp
+from funcgrad.transforms.closures import BranchRecordings, solve_with_new_branches
 from funcgrad.transforms.stopping import stop_gradient
 from funcgrad.transforms.transformed import check_callable
 from funcgrad.typing import ArrayLike
@@ -142,7 +139,8 @@ def quad(
         if weight is not None:
             return _weighted(weight, options.get("wvar"), whole, ends, every, tolerances)
         if points is None or is_plain(points):
-            integral = _Integral(whole, tuple(sorted(tolerances.items())), None if points is None else tuple(points))
+            breaks = None if points is None else tuple(points)
+            integral = Integral(whole, tolerances, breaks, records=bool(branches))
             return integral(*ends, *every), integral.infos
         return _in_pieces(whole, ends, points, every, tolerances)
 
@@ -155,17 +153,9 @@ def _in_pieces(
 ) -> tuple[list[Any], list[Any]]:
     """Sum the integrals between the break points, at which the integrand may jump."""
     points = fnp.sort(fnp.stack([fnp.astype(as_value(point), float) for point in points]))
-    integral = _Integral(func, tuple(sorted(tolerances.items())), None, breaks=True)
+    integral = Integral(func, tolerances, None, breaks=True)
     parts = [integral(low, high, *values) for low, high in pairwise([ends[0], *points, ends[1]])]
     return [sum(part[i] for part in parts) for i in (0, 1)], integral.infos
-
-
-#: Values of the weights at a point ``x`` for their parameter, by SciPy's name: weights with values at finite limits.
-_WEIGHTS: dict[str, Callable[[Any, Any], Any]] = {
-    "cos": lambda x, w: fnp.cos(w * x),
-    "sin": lambda x, w: fnp.sin(w * x),
-    "cauchy": lambda x, c: 1.0 / (x - c),
-}
 
 
 def _weighted(
@@ -175,8 +165,7 @@ def _weighted(
     infos: list[Any] = []
 
     def of(func: Callable[..., Any], name: str, fixed: Any, ends: list[Any], *values: Any) -> list[Any]:
-        how = {**tolerances, "weight": name, "wvar": fixed}
-        integral = _Integral(func, tuple(sorted(how.items())), None)
+        integral = Integral(func, {**tolerances, "weight": name, "wvar": fixed}, None)
         integral.infos = infos
         return list(integral(*ends, *values))
 
@@ -279,11 +268,11 @@ def quad_vec(
         return plain
     if full_output or workers != 1:
         raise InputError("integrate.quad_vec: full_output and workers are for plain values, got traced ones.")
-    how = tuple(sorted({**tolerances, **rule}.items()))
 
     def solve() -> tuple[Any, Any]:
         whole, every = _hoist_closure(flat, values, branches)
-        integral = _Integral(whole, how, None if points is None else tuple(points))
+        breaks = None if points is None else tuple(points)
+        integral = Integral(whole, {**tolerances, **rule}, breaks, records=bool(branches))
         value, error = integral(*[fnp.astype(as_value(end), float) for end in (a, b)], *every)
         # SciPy evaluates at Python numbers, which do not widen single precision; this result gives the dtype
         slope = whole(_representative_number(_point_between(a, b)), *every)
@@ -336,150 +325,6 @@ def _point_between(a: Any, b: Any) -> Any:
     low, high = [fnp.where(fnp.isfinite(end), end, 0.0) for end in stop_gradient([as_value(a), as_value(b)])]
     low = fnp.where(fnp.isfinite(a), low, high - 1.0)
     return 0.5 * (low + fnp.where(fnp.isfinite(b), high, low + 2.0))
-
-
-def _in_double_precision(x: Any) -> Any:
-    """Return ``x``, a narrow NumPy number in double precision: its rounding would make the function look non-smooth."""
-    narrow = backend.namespace_of(x) is np and backend.dtype_of(x).char in "ef"
-    return np.asarray(x, float)[()] if narrow else x
-
-
-def _unless_vanished(derivative: Any, vanished: Callable[[], Any]) -> Any:
-    """Return ``derivative``, but 0 where it is not finite and the integrand has underflowed, as densities do."""
-    if isinstance(derivative, (np.ndarray, np.generic)) and np.isfinite(derivative).all():
-        return derivative  # the usual case: ``vanished`` can take as long as the integrand
-    return fnp.where(fnp.logical_or(fnp.isfinite(derivative), fnp.logical_not(vanished())), derivative, 0.0)
-
-
-def _has_zero_tangent(tangent: Any) -> bool:
-    """Whether a limit has zero tangent, so that the integrand may be infinite there."""
-    return is_plain(tangent) and not np.any(tangent)
-
-
-class _Integral:
-    """The integral of ``func(x, *leaves)`` over ``x``, for functions that return a number or an array."""
-
-    def __init__(self, func: Callable[..., Any], tolerances: Any, points: Any, breaks: bool = False) -> None:
-        self.func, self.tolerances, self.points, self.breaks = func, tolerances, points, breaks
-        self.infos: list[Any] = []
-        self.rules = CustomRules("integrate.quad", self._run, self._fwd, self._bwd, self._jvp_rule)
-
-    def __call__(self, a: Any, b: Any, *leaves: Any) -> Any:
-        return custom_call(a, b, *leaves, rules=self.rules)
-
-    def _integrate_other(self, func: Callable[..., Any], a: Any, b: Any, *leaves: Any) -> Any:
-        """Integrate another function, with the same tolerances; the function may close over complex numbers."""
-        tolerances = {**dict(self.tolerances), "complex_func": True}
-        return _Integral(func, tuple(tolerances.items()), self.points, self.breaks)(a, b, *leaves)[0]
-
-    def _run(self, *values: Any) -> list[Any]:
-        found = example_by_example(self._compute, values)
-        if not found:  # a batch without examples: the function gives the shape
-            within: Any = max((v._trace for v in values if is_batched(v)), key=lambda trace: trace.level)
-            with np.errstate(all="ignore"):
-                y = self.func(0.5, *[np.zeros(backend.shape_of(v), backend.dtype_of(v))[()] for v in values[2:]])
-            return [tracer_of(np.empty((0, *backend.shape_of(part))), within) for part in (y, 0.0)]
-        return found
-
-    def _compute(self, a: Any, b: Any, *leaves: Any) -> list[Any]:
-        traced = [x for x in (a, b, *leaves) if isinstance(x, Tracer)]
-        if any(backend.is_jax_tracer(plain_value(x)) for x in traced):
-            raise StagingError(
-                "integrate.quad: points are chosen by values, got a value that is unknown while JAX traces. Call it "
-                "outside of jit, or use integrate.fixed_quad, whose points are always the same."
-            )
-        if traced:  # tracers of a vmap: the caller then runs one example after the other
-            raise ConcretizationError("integrate.quad: it integrates one function at a time, got a batch.")
-        integrate = import_scipy("integrate.quad", "scipy.integrate")
-        options = dict(self.tolerances)
-        may_be_complex = options.pop("complex_func", False)
-        leaves = tuple([_in_double_precision(leaf) for leaf in leaves])
-
-        def plain(x: Any) -> Any:
-            y = shallow_copy(self.func(x, *leaves))
-            if isinstance(y, Tracer):
-                raise NotDifferentiableError(
-                    f"integrate.quad: func closes over a value that is being transformed, got {describe(y)} from it. "
-                    "Pass the value in args."
-                )
-            return np.asarray(y)
-
-        if "norm" in options:  # only ``quad_vec`` sets it
-            value, error = integrate.quad_vec(plain, float(a), float(b), points=self.points, **options)[:2]
-            return [value, np.float64(error)]
-        middle = plain(0.5 * (a + b) if math.isfinite(a) and math.isfinite(b) else 0.5)
-        if not middle.shape and may_be_complex and middle.dtype.kind == "c":
-            options["complex_func"] = True
-            value, error, *infos = integrate.quad(lambda x: complex(plain(x)), a, b, points=self.points, **options)
-            self.infos.append(infos)
-            return [np.complex128(value), np.float64(abs(error))]
-        if not middle.shape:
-            value, error, *infos = integrate.quad(lambda x: float(plain(x)), a, b, points=self.points, **options)
-            self.infos.append(infos)
-            return [np.float64(value), np.float64(error)]
-        if "weight" in options:  # ``quad_vec`` has no weights
-            each = [lambda *x, i=i: np.ravel(self.func(*x))[i] for i in range(middle.size)]
-            parts = [self._integrate_other(one, a, b, *leaves) for one in each]
-            return [np.reshape(np.stack(parts), middle.shape), np.float64(0.0)]
-        for name in ("full_output", "limlst", "maxp1", "wopts"):
-            options.pop(name, None)
-        if options["limit"] == 50:
-            options["limit"] = 10_000  # the default of ``quad_vec``
-        value, error = integrate.quad_vec(plain, float(a), float(b), points=self.points, **options)[:2]
-        return [value, np.float64(error)]
-
-    def _fwd(self, *values: Any) -> tuple[list[Any], Any]:
-        return list(self(*values)), values
-
-    def _ends(self, a: Any, b: Any, leaves: Any) -> tuple[Any, Any]:
-        """Return the weighted function at both limits; None for an infinite limit, where the function has vanished."""
-        ends: list[Any] = []
-        how = dict(self.tolerances)
-        for end, other in ((a, b), (b, a)):
-            if not np.isfinite(plain_value(end)).all():
-                ends.append(None)
-                continue
-            at = end + 4 * np.finfo(float).eps * stop_gradient(other - end) if self.breaks else end
-            value = self.func(at, *leaves)
-            by = _WEIGHTS.get(how.get("weight", ""))
-            ends.append(value if by is None else value * by(end, how["wvar"]))
-        return ends[0], ends[1]
-
-    def _bwd(self, values: Any, cts: list[Any]) -> list[Any]:
-        (a, b, *leaves), ct = values, cts[0]
-        at_a, at_b = self._ends(a, b, leaves)
-        at_limits = [None if y is None else fnp.sum(fnp.real(ct * y)) for y in (at_a, at_b)]
-        limits = [None if at_limits[0] is None else -at_limits[0], at_limits[1]]
-
-        def of(i: int) -> Any:
-            def one(x: Any, ct: Any, *others: Any) -> Any:
-                def of_leaf(value: Any) -> Any:
-                    return self.func(x, *others[:i], value, *others[i + 1 :])
-
-                value, pullback = vjp(of_leaf, others[i])
-                pulled = pullback(fnp.astype(ct, backend.dtype_of(value)))[0]
-                return _unless_vanished(pulled, lambda: fnp.all(fnp.equal(value, 0)))
-
-            return fnp.astype(self._integrate_other(one, a, b, ct, *leaves), backend.dtype_of(leaves[i]))
-
-        # deferred, because each leaf needs an integral and many leaves are constants
-        return [*limits, *[DeferredCotangent(partial(of, i)) for i in range(len(leaves))]]
-
-    def _jvp_rule(self, values: Any, tangents: Any) -> tuple[list[Any], list[Any]]:
-        (a, b, *leaves), (da, db, *moving) = values, tangents
-        outs = list(self(*values))
-        at_a, at_b = self._ends(a, b, leaves)
-        total = 0.0 if at_b is None or _has_zero_tangent(db) else db * at_b
-        total = total if at_a is None or _has_zero_tangent(da) else total - da * at_a
-        if leaves:
-            n = len(leaves)
-
-            def one(x: Any, *both: Any) -> Any:
-                value, moved = jvp(lambda *some: self.func(x, *some), both[:n], both[n:])
-                return _unless_vanished(moved, lambda: fnp.equal(value, 0))
-
-            total = total + self._integrate_other(one, a, b, *leaves, *moving)
-        return outs, [total, None]
 
 
 #: Limit of an integral: a number, or a function of the outer variables.

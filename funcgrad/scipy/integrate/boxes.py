@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ import funcgrad.numpy as fnp
 from funcgrad import backend, tree
 from funcgrad.core import Tracer, is_in_transform
 from funcgrad.errors import InputError
-from funcgrad.kinds.custom import CustomRules, DeferredCotangent, custom_call
+from funcgrad.kinds.custom import CustomRules, DeferredCotangents, custom_call
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.peeking import any_true, concrete_or_none, is_plain
 from funcgrad.optional import import_scipy
@@ -170,7 +169,7 @@ class _Cubature:
     def _fwd(self, *values: Any) -> tuple[list[Any], Any]:
         return [self(*values)], values
 
-    def _bwd(self, values: Any, cts: list[Any]) -> list[Any]:
+    def _bwd(self, values: Any, cts: list[Any]) -> DeferredCotangents:
         def cotangent_of_value(i: int) -> Callable[..., Any]:
             def one(x: Any, ct: Any, *some: Any) -> Any:
                 along = lambda value: self.f(x[None], *some[:i], value, *some[i + 1 :])[0]
@@ -184,7 +183,7 @@ class _Cubature:
                 self._integrate_other(cotangent_of_value(i), cts[0], *values), backend.dtype_of(values[i])
             )
 
-        return [DeferredCotangent(partial(integral, i)) for i in range(len(values))]
+        return DeferredCotangents(lambda wanted: [integral(i) for i in wanted], len(values))
 
     def _jvp_rule(self, values: Any, tangents: Any) -> tuple[list[Any], list[Any]]:
         n = len(values)

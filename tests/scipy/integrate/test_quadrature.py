@@ -462,3 +462,101 @@ def test_integrands_that_choose_entries_by_a_mask():
         lambda x: np.sum((k * k * np.array([x, 1.0]))[np.array([x > 0.5, True])]), 0.0, 1.0, points=[0.5]
     )[0]
     np.testing.assert_allclose([grad(closed)(0.9), grad(grad(closed))(0.9)], [1.375 * 1.8, 1.375 * 2])
+
+
+STEPS = np.array([0.0, 0.62, 0.66, 1.0, 1.03, 2.0])
+HEIGHTS = np.array([0.7, 1.2, 0.9, 1.6, 1.1])
+TAILS = -np.exp(-3.0 * np.append(STEPS[:-1], np.inf)) / 3.0
+
+
+def times(f, weight):
+    return lambda x, *args: f(x, *args) * weight(x)
+
+
+#: Options of integrals of functions that jump.
+FINE = {"epsabs": 1e-6, "epsrel": 1e-6, "limit": 500}
+#: Integrals of ``f(x, *args)``, a staircase from 0 to 2 in ``abs(x)``, times something. The
+#: differences of the second are the integrals over each step for a height of 1.
+STAIRCASES = {
+    "finite": (lambda f, args: integrate.quad(f, 0.0, 2.0, args, **FINE)[0], STEPS),
+    "backwards": (lambda f, args: integrate.quad(f, 2.0, 0.0, args, **FINE)[0], -STEPS),
+    "points": (lambda f, args: integrate.quad(f, 0.0, 2.0, args, points=[0.5, 1.3], **FINE)[0], STEPS),
+    "half-line": (
+        lambda f, args: integrate.quad(times(f, lambda x: np.exp(-3.0 * x)), 0.0, np.inf, args, **FINE)[0],
+        TAILS,
+    ),
+    "half-line of negative numbers": (
+        lambda f, args: integrate.quad(times(f, lambda x: np.exp(3.0 * x)), -np.inf, 0.0, args, **FINE)[0],
+        TAILS,
+    ),
+    "line": (
+        lambda f, args: integrate.quad(times(f, lambda x: np.exp(-3.0 * abs(x))), -np.inf, np.inf, args, **FINE)[0],
+        2.0 * TAILS,
+    ),
+    "cos": (
+        lambda f, args: integrate.quad(f, 0.0, 2.0, args, weight="cos", wvar=3.0, **FINE)[0],
+        np.sin(3.0 * STEPS) / 3.0,
+    ),
+    "cauchy": (
+        lambda f, args: integrate.quad(f, 0.0, 2.0, args, weight="cauchy", wvar=-1.0, **FINE)[0],
+        np.log(STEPS + 1.0),
+    ),
+    "alg": (
+        lambda f, args: integrate.quad(f, 0.0, 2.0, args, weight="alg", wvar=(0.5, 0.0), **FINE)[0],
+        STEPS**1.5 / 1.5,
+    ),
+    "complex": (
+        lambda f, args: np.real(
+            integrate.quad(times(f, lambda x: np.exp(1j * x)), 0.0, 2.0, args, complex_func=True, **FINE)[0]
+        ),
+        np.sin(STEPS),
+    ),
+    "quad_vec": (
+        lambda f, args: np.sum(
+            integrate.quad_vec(times(f, lambda x: np.array([1.0, x])), 0.0, 2.0, **LOOSE, args=args)[0]
+        ),
+        STEPS + STEPS**2 / 2.0,
+    ),
+}
+
+
+@pytest.mark.parametrize("given", ["closed over", "numbers", "array"])
+@pytest.mark.parametrize("name", STAIRCASES)
+def test_parameters_that_matter_on_a_narrow_piece_only(name, given):
+    """Check that no step of a staircase is lost, where most derivatives are zero at the first points."""
+    integral, ends = STAIRCASES[name]
+    place = lambda x: sum(1 if abs(x) >= end else 0 for end in STEPS[1:-1])
+
+    def value(c):
+        if given == "closed over":
+            return integral(lambda x: c[place(x)] ** 2, ())
+        if given == "numbers":
+            return integral(lambda x, *c: c[place(x)] ** 2, tuple(c))
+        return integral(lambda x, c: c[place(x)] ** 2, (c,))
+
+    slope = 2.0 * HEIGHTS * np.diff(ends)
+    np.testing.assert_allclose(grad(value)(HEIGHTS), slope, rtol=1e-4)
+    pushed = jvp(value, (HEIGHTS,), (np.cos(np.arange(5.0)),))[1]
+    np.testing.assert_allclose(pushed, slope @ np.cos(np.arange(5.0)), rtol=1e-4)
+    if name in ("finite", "line"):
+        bends = jvp(grad(value), (HEIGHTS,), (HEIGHTS,))[1]
+        np.testing.assert_allclose(bends, slope, rtol=1e-4)
+        both = vmap(grad(value))(np.stack([HEIGHTS, 0.7 * HEIGHTS]))
+        np.testing.assert_allclose(both, np.stack([slope, 0.7 * slope]), rtol=1e-4)
+
+
+def test_a_staircase_of_powers_of_a_closed_over_number():
+    """Check a step for each of 16 branches, and a 17th branch taken exactly at a limit."""
+    area = lambda k, b: integrate.quad(lambda x: k ** (1 + int(8 * x)), 0.0, b, limit=500)[0]
+    powers = np.arange(1.0, 17.0)
+    slope = np.sum(powers * 0.9 ** (powers - 1.0)) / 8.0
+    np.testing.assert_allclose([grad(area)(0.9, 2.0), jvp(area, (0.9, 2.0), (1.0, 0.0))[1]], slope)
+    at_limit = grad(area, 1)(0.9, 2.0)
+    np.testing.assert_allclose([at_limit, jvp(area, (0.9, 2.0), (0.0, 1.0))[1]], 0.9**17)
+
+
+def test_a_piece_that_only_the_value_shows():
+    """Check that the division for the value guides the derivative, which is zero at all first points."""
+    rough = lambda x, k: np.sqrt(np.abs(x - 0.32)) + (k if 0.32 < x < 0.34 else 0.0)
+    area = lambda k: integrate.quad(rough, 0.0, 1.0, (k,))[0]
+    np.testing.assert_allclose([grad(area)(2.0), jvp(area, (2.0,), (1.0,))[1]], 0.02, rtol=1e-5)
