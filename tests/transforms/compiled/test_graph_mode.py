@@ -1487,6 +1487,7 @@ POWERS = {
 }
 
 
+@pytest.mark.usefixtures("tried_less")
 @pytest.mark.parametrize("transforms", list(itertools.product(NESTED, repeat=2)), ids="-".join)
 @pytest.mark.parametrize("power", POWERS.values(), ids=POWERS)
 def test_powers_in_nested_transforms_without_derivative(power, transforms):
