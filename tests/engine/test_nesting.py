@@ -619,7 +619,8 @@ def test_linearized_function_under_derivatives():
 
 # ---- long chains and memory --------------------------------------------------------------------------------
 
-LENGTH = 200_000
+#: With as many levels, a recursion takes more than the stacks below if each level takes a hundred bytes.
+LENGTH = 100_000
 
 
 # Python frees a chain of tuples only to a fixed depth of recursion; since 3.12 that depth takes more of the stack.

@@ -24,9 +24,8 @@ def arranging():
     return [row for row in ROWS if row.op.name in names and row.op.on_jax]
 
 
-def cotangents(case, wrap, lift):
+def cotangents(case, batch, wrap, lift):
     """Return the arguments' cotangents, with examples along the last axis and copies in the results' layout."""
-    batch = Batch(case)
     axes = [-1 if case.leaves[i].mapped else None for i in case.live]
     inner = wrap(lambda *leaves: [fnp.copy(out) for out in case.smooth(*leaves)])
     primals = [
@@ -42,11 +41,12 @@ def check(row, lift, run=lambda fun: fun(), block=False):
         if case.live and any(case.leaves[i].mapped for i in case.live):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # arguments outside of a domain
-                expected = run(partial(cotangents, case, lambda fun: fun, lift))
-                ways = [run(partial(cotangents, case, checkpoint, lift))]
+                batch = Batch(case)
+                expected = run(partial(cotangents, case, batch, lambda fun: fun, lift))
+                ways = [run(partial(cotangents, case, batch, checkpoint, lift))]
                 if block:
                     with no_grad():
-                        ways.append(cotangents(case, checkpoint, lift))
+                        ways.append(cotangents(case, batch, checkpoint, lift))
             for found in ways:
                 for a, b in zip(found, expected, strict=True):
                     assert a.dtype == b.dtype, case.id

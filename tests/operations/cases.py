@@ -79,8 +79,8 @@ class Row:
             seen[label] = seen.get(label, 0) + 1
             self.cases.append(Case(self, sample, label if seen[label] == 1 else f"{label}-{seen[label]}"))
         for group in (self.cases[: len(op.samples)], self.cases[len(op.samples) :]):
-            for case in group[:1]:  # JAX is slow; rounding does not depend on axes, and differences check all cases
-                case.compares_singles = op.jax is not None
+            for case in group[:1]:  # JAX is slow; rounding does not depend on axes, and differences check the others
+                case.is_first = True
                 case.compares_second = op.jax is not None and op.order >= 2
             for case in group[:2]:
                 case.among_first = True
@@ -93,13 +93,13 @@ class Case:
         row: the row of the sample.
         id: the name in the tests, such as ``sum-3x4-axis1``.
         leaves: the arrays among the positional arguments, read-only, in order.
-        compares_singles: whether its derivatives in float32 are compared with JAX's.
+        is_first: whether it is the first real or complex case of its row.
         compares_second: whether its second derivatives are compared with JAX's.
         among_first: whether it is one of the first two real or complex cases of its row.
         answers: JAX's answers, None until first use.
     """
 
-    compares_singles = compares_second = among_first = False
+    is_first = compares_second = among_first = False
 
     def __init__(self, row: Row, sample: Sample, id: str) -> None:
         self.row = row

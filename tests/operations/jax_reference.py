@@ -130,11 +130,11 @@ def _quantities(case: Case) -> Iterator[Group]:
         values = full(inputs)
         return tuple(values[i] for i in case.live)
 
-    if theirs is not None:
+    # Forward mode also gives the value, if all results are floating; the first case computes funcgrad's value alone.
+    floating = bool(case.live) and len(case.outs) == len(case.call(case.fun, case.values))
+    shared = floating and op.on_jax and case is not case.row.cases[0]
+    if theirs is not None and not floating:
         yield ("value",), lambda x: (case.call(theirs, full(x)),)
-    # After the first case, forward mode also gives the value, if all results are floating.
-    shared = op.on_jax and case.live and case is not case.row.cases[0]
-    shared = shared and len(case.outs) == len(case.call(case.fun, case.values))
     if case.inexact and op.on_jax and not shared:
         yield ("own value",), lambda x: (case.call(case.fun, full(x)),)
     if not case.live:
@@ -147,29 +147,27 @@ def _quantities(case: Case) -> Iterator[Group]:
         else:
             yield ("own jvp",), lambda x: (funcgrad.jvp(own, primals(x), _arrays(t))[1],)
     if theirs is not None:
-        yield from _derivatives(case, case.of_live(theirs), primals)
+        yield from _derivatives(case, case.of_live(theirs), primals, "value" if floating else "floating results")
 
 
-def _derivatives(case: Case, fun: Callable[..., Any], primals: Callable[..., Any]) -> Iterator[Group]:
-    """Yield JAX's derivatives."""
+def _derivatives(case: Case, fun: Callable[..., Any], primals: Callable[..., Any], value: str) -> Iterator[Group]:
+    """Yield JAX's derivatives, and with them the floating results, named ``value``."""
     ct, t, s = case.cotangents, case.tangents, case.others
+
+    def pushed(*primals: Any) -> Any:
+        return jax.jvp(fun, primals, tuple(jnp.asarray(d, x.dtype) for d, x in zip(t, primals, strict=True)))
+
+    def pushed_twice(x: Sequence[Any]) -> tuple[Any, ...]:
+        (out, tangent), (_, bend) = jax.jvp(pushed, primals(x), _arrays(s))
+        return out, tangent, bend
+
     if case.compares_second:
         names = ("vjp", "forward over pullback", "reverse over pullback", "reverse over pushforward")
         yield names, lambda x: _of_pullback(lambda *y: _pull(fun, y, ct), primals(x), _arrays(s), _arrays(t))
-        yield (
-            ("jvp", "forward over pushforward"),
-            lambda x: jax.jvp(lambda *y: _push(fun, y, t), primals(x), _arrays(s)),
-        )
+        yield (value, "jvp", "forward over pushforward"), pushed_twice
     else:
         yield ("vjp",), lambda x: (_pull(fun, primals(x), ct),)
-        yield ("jvp",), lambda x: (_push(fun, primals(x), t),)
-    if case.compares_singles:
-
-        def singles(inputs: Sequence[Any]) -> list[Any]:
-            return [x.astype(jnp.complex64 if x.dtype.kind == "c" else jnp.float32) for x in _arrays(primals(inputs))]
-
-        yield ("vjp32",), lambda x: (_pull(fun, singles(x), ct),)
-        yield ("jvp32",), lambda x: (_push(fun, singles(x), t),)
+        yield (value, "jvp"), lambda x: pushed(*primals(x))
 
 
 def _of_pullback(pullback: Callable[..., Any], primals: Sequence[Any], s: Any, t: Any) -> tuple[Any, ...]:
@@ -202,9 +200,3 @@ def _arrays(values: Sequence[Any]) -> tuple[Any, ...]:
 def _pull(fun: Callable[..., Any], primals: Sequence[Any], cts: Sequence[Any]) -> Any:
     outs, pullback = jax.vjp(fun, *primals)
     return pullback(tuple(jnp.asarray(ct, out.dtype) for ct, out in zip(cts, outs, strict=True)))
-
-
-def _push(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
-    return jax.jvp(fun, tuple(primals), tuple(jnp.asarray(t, x.dtype) for t, x in zip(tangents, primals, strict=True)))[
-        1
-    ]

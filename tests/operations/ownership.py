@@ -121,6 +121,7 @@ def runs(case: Case) -> Iterator[tuple[str, Callable[[Arrays], Any]]]:
     yield "checkpoint", _checkpointed
     yield "no_grad", lambda a: (no_grad(a.both)(*a.live), None)
     yield "trace", _graph
+    real = real and case.is_first  # these transforms are made of the ones above
     if real:
         yield "grad", lambda a: (grad(a.scalar, _argnums(a))(*a.live), None)
         yield "value_and_grad", lambda a: (value_and_grad(a.scalar_and_aux, _argnums(a), has_aux=True)(*a.live), None)

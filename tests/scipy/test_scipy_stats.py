@@ -85,7 +85,7 @@ MOMENTS = {
     "skellam.pmf": (lambda p: scipy.stats.skellam.pmf([-2, -1, 0, 1, 3], p[0], p[1]), [1.7, 2.0]),
     "skellam.cdf": (lambda p: scipy.stats.skellam.cdf([-2, -1, 0, 1, 3], p[0], p[1]), [1.7, 2.0]),
     "norminvgauss.isf": (
-        lambda p: scipy.stats.norminvgauss.isf([[0.3], [0.7]], p[0], p[1], loc=[0.1, 0.2]),
+        lambda p: scipy.stats.norminvgauss.isf([[0.3], [0.7]], p[0], p[1], loc=[[0.1], [0.2]]),
         [1.3, 0.5],
     ),
     "halfgennorm.mean": (lambda p: scipy.stats.halfgennorm.mean(p[0], scale=p[1]), [0.67, 1.2]),

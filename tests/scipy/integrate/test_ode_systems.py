@@ -29,13 +29,13 @@ def solved(module, system, start, p, **options):
 
 
 def along_parameters(last, p, step):
-    """Compute the derivative of ``last`` by the logarithm of each parameter, by extrapolated differences."""
+    """Compute the derivative of ``last`` by the logarithm of each parameter, by differences: solves take long."""
 
-    def slope(i, size):
-        ends = [last(p * np.exp(sign * size * (np.arange(len(p)) == i))) for sign in (1, -1)]
-        return (ends[0] - ends[1]) / (2 * size)
+    def slope(i):
+        ends = [last(p * np.exp(sign * step * (np.arange(len(p)) == i))) for sign in (1, -1)]
+        return (ends[0] - ends[1]) / (2 * step)
 
-    return np.array([(4 * slope(i, step / 2) - slope(i, step)) / 3 for i in range(len(p))])
+    return np.array([slope(i) for i in range(len(p))])
 
 
 @pytest.mark.parametrize("system", SYSTEMS, ids=lambda s: s.name)
@@ -49,7 +49,7 @@ def test_a_system(system):
     weights = np.linspace(1.0, 2.0, len(start))
     loss = lambda module: lambda start, p: fnp.sum(weights * solved(module, system, start, p, **MORE).y[:, -1])
     by_start, by_parameters = grad(loss(integrate), (0, 1))(start, p)
-    measured = along_parameters(lambda p: loss(scipy.integrate)(start, p), p, 1e-3)
+    measured = along_parameters(lambda p: loss(scipy.integrate)(start, p), p, 3e-4)
     size = np.abs(measured).max()
     np.testing.assert_allclose(by_parameters * p, measured, rtol=3e-5, atol=1e-5 * size)
     tangents = np.cos(np.arange(len(start))), np.sin(1.0 + np.arange(len(p))) * p

@@ -13,7 +13,7 @@ from fuzz.recorded import difference, examine
 
 import funcgrad.numpy as fnp
 from funcgrad import grad, hessian, jacfwd, jacrev, jit, vjp, vmap
-from funcgrad.transforms.compiled import equal_rows
+from funcgrad.transforms.compiled import agreeing, equal_rows
 
 N = 61
 RNG = np.random.default_rng(0)
@@ -237,6 +237,7 @@ def test_random_programs(monkeypatch):
     for name, value in {"_MIN_ROWS": 2, "_MIN_RATIO": 1, "_SPARSE": 0}.items():
         monkeypatch.setattr(equal_rows, name, value)
     monkeypatch.setattr(equal_rows._RewrittenGraph, "is_faster", is_faster)
+    monkeypatch.setattr(agreeing, "_TRIALS_IF_SMALL", agreeing._TRIALS_IF_LARGE)  # ``examine`` has other arguments
     found = [examine(generate(78, number)) for number in range(80)]
     assert all(kind == "agree" or (kind == "as it stands" and why) for kind, why in found)
     assert sum(done) > 10
