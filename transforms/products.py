@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from functools import partial
 from itertools import compress
@@ -175,14 +176,20 @@ def vjp(
         with strict_block():
             return vjp(fun, *primals, has_aux=has_aux, **kwargs)
     check_callable("vjp", fun)
-    _check_primals("vjp", primals)
+    _check_primals("vjp", fun, primals)
     found: tuple[Any, ...] = run_or_rebuild(fun, lambda fun: evaluate_vjp(fun, primals, has_aux, kwargs, lasting=True))
     return found
 
 
-def _check_primals(call: str, primals: tuple[Any, ...]) -> None:
-    """Check that ``call`` got positional arguments of the function, at which it takes the derivative."""
-    if not primals:
+def _check_primals(call: str, fun: Callable[..., Any], primals: tuple[Any, ...]) -> None:
+    """Check that ``call`` got positional arguments of the function, unless the function names none."""
+    if primals:
+        return
+    try:
+        parameters = inspect.signature(fun).parameters.values()
+    except ValueError:  # a function in C that does not tell its arguments
+        return
+    if any(x.kind in (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD) for x in parameters):
         raise InputError(
             f"{call}: there is nothing to differentiate, got no positional argument after the function. Write "
             f"{call}(f, x), not {call}(f)(x)."
@@ -407,7 +414,7 @@ def linearize(fun: Callable[..., Any], *primals: PyTree, has_aux: bool = False, 
         (np.float64(4.0), np.float64(3.0))
     """
     check_callable("linearize", fun)
-    _check_primals("linearize", primals)
+    _check_primals("linearize", fun, primals)
     found: tuple[Any, ...] = run_or_rebuild(fun, lambda fun: _evaluate_linearize(fun, primals, has_aux, kwargs))
     return found
 

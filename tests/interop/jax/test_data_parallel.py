@@ -152,7 +152,7 @@ def test_the_example_gives_the_gradient_of_one_device(tmp_path):
         assert example.wait(until) == 0, example.output
     finally:
         example.process.kill()
-    found = re.search(r"8 devices, 1792 examples; from the gradient of one device at most (\S+)", example.output)
+    found = re.search(r"8 devices, 1792 examples; largest difference from one device (\S+)", example.output)
     assert found, example.output
     assert float(found[1]) < 1e-12
 
