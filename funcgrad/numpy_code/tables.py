@@ -14,7 +14,9 @@ import numpy as np
 import funcgrad.numpy as fnp
 from funcgrad.backend import is_table_class
 from funcgrad.core import Tracer
+from funcgrad.numpy.concretization import refuse_conversion
 from funcgrad.numpy.tables import accept_traced, unwrap_from_table, wrap_for_table
+from funcgrad.writable import is_buffer
 
 __all__ = ["accepting_tables", "function_of_pandas", "function_of_xarray"]
 
@@ -63,6 +65,23 @@ def _evaluating(fun: Any) -> Any:
     return call
 
 
+def _with_constant_labels(cls: Any) -> Any:
+    """Return a class of labels of pandas, to be called: labels are constants, and traced values are refused."""
+
+    def plain(x: Any) -> Any:
+        if not isinstance(x, Tracer):
+            return x
+        if is_buffer(x):
+            return np.array(x._val)
+        refuse_conversion(x, f"pandas.{cls.__name__}(x)")
+
+    @wraps(cls, updated=())
+    def made(*args: Any, **kwargs: Any) -> Any:
+        return cls(*map(plain, args), **{name: plain(x) for name, x in kwargs.items()})
+
+    return made
+
+
 def function_of_pandas(fun: Any) -> Any:
     """Return a function of pandas such that it takes traced tables, and its tables take traced values.
 
@@ -71,9 +90,11 @@ def function_of_pandas(fun: Any) -> Any:
         >>> function_of_pandas(pd.isna) is pd.isna
         True
     """
-    name = getattr(fun, "__name__", None)
+    name = getattr(fun, "__name__", "")
     if name == "eval":
         return _evaluating(fun)
+    if isinstance(fun, type) and name.endswith("Index"):
+        return _with_constant_labels(fun)
     if name not in _CLASSIFYING | _MAKING_TABLES or isinstance(fun, type):
         return fun
 

@@ -7,7 +7,7 @@ from helpers import differences
 from pandas import DataFrame
 
 from funcgrad import grad, value_and_grad, vmap
-from funcgrad.errors import ReadOnlyError
+from funcgrad.errors import ConversionError, ReadOnlyError
 
 X = np.array([[1.3, 0.7, 2.1], [1.4, 0.9, 1.7], [1.1, 1.2, 1.9], [1.6, 0.8, 2.4]])
 DAYS = pd.date_range("2020-01-01", periods=4)
@@ -211,3 +211,18 @@ def test_tables_are_changed_in_place(fun):
     assert slope == pytest.approx((fun(2.3 + 1e-5) - fun(2.3 - 1e-5)) / 2e-5)
     assert np.allclose(vmap(fun)(np.array([1.3, 2.3])), [fun(1.3), fun(2.3)])
     assert TABLE.to_numpy().tolist() == [[1.0, 3.0], [2.0, 4.0]]
+
+
+def test_labels_are_constants():
+    """In code whose arrays can be written to, arrays of numbers that it makes are labels as before."""
+
+    def labelled(x):
+        written = np.zeros(3)
+        written[1] = x
+        labels = pd.Index(np.arange(3))
+        column = pd.Series(written, index=pd.RangeIndex(3), name="a") + pd.Series(1.0, index=labels)
+        return (column * labels.to_numpy()).sum() + np.diff(labels).sum() * x + (labels == 1).sum() * x
+
+    assert grad(labelled)(2.0) == 4.0
+    with pytest.raises(ConversionError, match=r"pandas\.Index\(x\)"):
+        grad(lambda x: np.asarray(pd.Index(x)).sum())(np.ones(3))
