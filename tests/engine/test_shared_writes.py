@@ -329,7 +329,8 @@ def test_no_write_is_lost(name):
         for number, (mode, derive) in enumerate(MODES.items()):
             wanted = derive(lambda x: fun(x, alone))
             with restless():
-                found = [derive(lambda x, run=teams[(number + k) % 4]: fun(x, run)) for k in range(4)]
+                # two of the teams: each runs the program in half of the modes
+                found = [derive(lambda x, run=teams[(number + k) % 4]: fun(x, run)) for k in range(2)]
             for each in found:
                 for one, want in zip(tree.leaves(each), tree.leaves(wanted), strict=True):
                     np.testing.assert_allclose(one, want, rtol=1e-10, atol=1e-12, err_msg=mode)
