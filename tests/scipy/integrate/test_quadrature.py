@@ -1,5 +1,6 @@
 """Quadrature: SciPy's values for plain numbers, derivatives in limits, arguments and closures, errors."""
 
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -465,6 +466,7 @@ def test_integrands_that_choose_entries_by_a_mask():
 
 
 STEPS = np.array([0.0, 0.62, 0.66, 1.0, 1.03, 2.0])
+PIECES = list(pairwise(STEPS))
 HEIGHTS = np.array([0.7, 1.2, 0.9, 1.6, 1.1])
 TAILS = -np.exp(-3.0 * np.append(STEPS[:-1], np.inf)) / 3.0
 
@@ -560,3 +562,18 @@ def test_a_piece_that_only_the_value_shows():
     rough = lambda x, k: np.sqrt(np.abs(x - 0.32)) + (k if 0.32 < x < 0.34 else 0.0)
     area = lambda k: integrate.quad(rough, 0.0, 1.0, (k,))[0]
     np.testing.assert_allclose([grad(area)(2.0), jvp(area, (2.0,), (1.0,))[1]], 0.02, rtol=1e-5)
+
+
+def test_parameters_that_matter_in_a_small_part_of_a_box_only():
+    def inside(x, *c):
+        steps = [np.where((x[:, 0] >= low) & (x[:, 0] < high), c[i] ** 2, 0.0) for i, (low, high) in enumerate(PIECES)]
+        return sum(steps)
+
+    value = lambda c: integrate.cubature(inside, [0.0], [2.0], rtol=1e-6, args=tuple(c)).estimate
+    slope = 2.0 * HEIGHTS * np.diff(STEPS)
+    np.testing.assert_allclose(value(HEIGHTS), np.sum(HEIGHTS**2 * np.diff(STEPS)), rtol=1e-5)
+    np.testing.assert_allclose(grad(value)(HEIGHTS), slope, rtol=1e-4)
+    np.testing.assert_allclose([jvp(value, (HEIGHTS,), (e,))[1] for e in np.eye(5)], slope, rtol=1e-4)
+    np.testing.assert_allclose(jvp(grad(value), (HEIGHTS,), (HEIGHTS,))[1], slope, rtol=1e-4)
+    batch = np.stack([HEIGHTS, 0.7 * HEIGHTS])
+    np.testing.assert_allclose(vmap(grad(value))(batch), [slope, 0.7 * slope], rtol=1e-4)
