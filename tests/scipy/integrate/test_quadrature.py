@@ -154,11 +154,12 @@ def test_constants_have_no_derivative_integrated(integral):
             return integrate.quad(bell, 0.0, 1.0, (k, *constants))[0]
         return integrate.cubature(bell, [0.0], [1.0], args=(k, *constants)).estimate
 
-    found = []
-    for constants in ((), (1.0, np.ones(2), 3.0)):
-        calls.clear()
-        found.append((grad(value)(0.7, constants), len(calls)))
-    assert found[0] == found[1]
+    for slope, k in ((grad(value), 0.7), (vmap(grad(value), (0, None)), np.array([0.7]))):
+        found = []
+        for constants in ((), (1.0, np.ones(2), 3.0)):
+            calls.clear()
+            found.append((slope(k, constants), len(calls)))
+        assert found[0] == found[1]
 
 
 class Case(NamedTuple):
@@ -555,6 +556,8 @@ def test_a_staircase_of_powers_of_a_closed_over_number():
     np.testing.assert_allclose([grad(area)(0.9, 2.0), jvp(area, (0.9, 2.0), (1.0, 0.0))[1]], slope)
     at_limit = grad(area, 1)(0.9, 2.0)
     np.testing.assert_allclose([at_limit, jvp(area, (0.9, 2.0), (0.0, 1.0))[1]], 0.9**17)
+    waves = lambda k, b: integrate.quad(lambda x: k ** (1 + int(8 * x)), 0.0, b, weight="cos", wvar=3.0, limit=500)[0]
+    np.testing.assert_allclose(grad(waves, 1)(0.9, 2.0), 0.9**17 * np.cos(6.0))
 
 
 def test_a_piece_that_only_the_value_shows():
