@@ -136,36 +136,48 @@ def quad(
 
     def solve() -> tuple[Any, list[Any]]:
         whole, every = _hoist_closure(flat, values, branches)
+        records = bool(branches)
         if weight is not None:
-            return _weighted(weight, options.get("wvar"), whole, ends, every, tolerances)
+            return _weighted(weight, options.get("wvar"), whole, ends, every, tolerances, records)
         if points is None or is_plain(points):
             breaks = None if points is None else tuple(points)
-            integral = Integral(whole, tolerances, breaks, records=bool(branches))
+            integral = Integral(whole, tolerances, breaks, records=records)
             return integral(*ends, *every), integral.infos
-        return _in_pieces(whole, ends, points, every, tolerances)
+        return _in_pieces(whole, ends, points, every, tolerances, records)
 
     found, infos = solve_with_new_branches(branches, solve)
     return (*found, *infos[-1]) if full_output and infos else tuple(found)
 
 
 def _in_pieces(
-    func: Callable[..., Any], ends: list[Any], points: Any, values: list[Any], tolerances: dict[str, Any]
+    func: Callable[..., Any],
+    ends: list[Any],
+    points: Any,
+    values: list[Any],
+    tolerances: dict[str, Any],
+    records: bool,
 ) -> tuple[list[Any], list[Any]]:
     """Sum the integrals between the break points, at which the integrand may jump."""
     points = fnp.sort(fnp.stack([fnp.astype(as_value(point), float) for point in points]))
-    integral = Integral(func, tolerances, None, breaks=True)
+    integral = Integral(func, tolerances, None, breaks=True, records=records)
     parts = [integral(low, high, *values) for low, high in pairwise([ends[0], *points, ends[1]])]
     return [sum(part[i] for part in parts) for i in (0, 1)], integral.infos
 
 
 def _weighted(
-    weight: str, given: Any, func: Callable[..., Any], ends: list[Any], values: list[Any], tolerances: dict[str, Any]
+    weight: str,
+    given: Any,
+    func: Callable[..., Any],
+    ends: list[Any],
+    values: list[Any],
+    tolerances: dict[str, Any],
+    records: bool,
 ) -> tuple[list[Any], list[Any]]:
     """Integrate with a weight of SciPy: its parameter is a constant, and the integrand carries the tangent."""
     infos: list[Any] = []
 
     def of(func: Callable[..., Any], name: str, fixed: Any, ends: list[Any], *values: Any) -> list[Any]:
-        integral = Integral(func, {**tolerances, "weight": name, "wvar": fixed}, None)
+        integral = Integral(func, {**tolerances, "weight": name, "wvar": fixed}, None, records=records)
         integral.infos = infos
         return list(integral(*ends, *values))
 

@@ -1,4 +1,4 @@
-"""Integrals over boxes, by SciPy's ``cubature``; ``adaptive`` describes how integrals are differentiated."""
+"""Integrals over boxes, by SciPy's ``cubature``; ``integral`` describes how integrals are differentiated."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def cubature(
         whole, values = _on_a_fixed_box(whole, a, b, values, points)
         a, b = np.zeros(backend.shape_of(a)), np.ones(backend.shape_of(a))
     found: list[Any] = []
-    estimate = _Cubature(whole, a, b, options, found)(*values)
+    [estimate] = _Cubature(lambda x, *values: [whole(x, *values)], 1, a, b, options, found)(*values)
     made = found[-1]
     made.estimate = estimate
     return made
@@ -124,68 +124,113 @@ def _hoist_closure(f: Callable[..., Any], a: Any, b: Any, values: list[Any]) -> 
 
 
 class _Cubature:
-    """The integral over a box as a function of the values that the integrand depends on."""
+    """Integrals over a box of functions of the values that the integrand depends on, with their derivatives.
+
+    Derivatives are integrated together with the integrand: alone, a derivative that differs from zero in a small part
+    of the box only would be zero at all first points.
+
+    Args:
+        parts: ``parts(x, *values)`` returns a list of arrays with a result for each point. Those after the first
+            ``count`` only help to divide the box.
+        count: the number of functions to integrate.
+        a: the lower corner.
+        b: the upper corner.
+        options: of SciPy's routine.
+        found: a list to which the results of SciPy are appended.
+        derived: whether the functions are derivatives.
+    """
 
     def __init__(
-        self, f: Callable[..., Any], a: Any, b: Any, options: dict[str, Any], found: list[Any], derived: bool = False
+        self,
+        parts: Callable[..., list[Any]],
+        count: int,
+        a: Any,
+        b: Any,
+        options: dict[str, Any],
+        found: list[Any],
+        derived: bool = False,
     ) -> None:
-        self.f, self.options, self.found, self.derived = f, options, found, derived
+        self.parts, self.count, self.options, self.found, self.derived = parts, count, options, found, derived
         self.a, self.b = np.asarray(a, float), np.asarray(b, float)
         self.rules = CustomRules(_CALL, self._run, self._fwd, self._bwd, self._jvp_rule)
 
     def __call__(self, *values: Any) -> Any:
-        return custom_call(*values, rules=self.rules)[0]
+        return custom_call(*values, rules=self.rules)
 
-    def _integrate_other(self, f: Callable[..., Any], *values: Any) -> Any:
-        """Integrate another function, which may be zero; the tolerance is relative to its magnitude."""
-        return _Cubature(f, self.a, self.b, self.options, [], True)(*values)
+    def _derived(self, parts: Callable[..., list[Any]], count: int) -> _Cubature:
+        return _Cubature(parts, count, self.a, self.b, self.options, [], True)
 
     def _run(self, *values: Any) -> list[Any]:
         outs = example_by_example(self._compute, values)
         if not outs:  # a batch without examples
             self._compute(*[np.ones(backend.shape_of(value)) for value in values])
-            outs = [self.f(self.a[None], *values)[0]]
+            outs = [part[0] for part in self.parts(self.a[None], *values)[: self.count]]
         return outs
 
     def _compute(self, *values: Any) -> list[Any]:
         fixed = [np.asarray(x) if isinstance(x, Tracer) else constant_array(_CALL, x)[()] for x in values]
-        integrand = lambda x: np.asarray(self.f(x, *fixed))
+        routine = import_scipy(_CALL, "scipy.integrate").cubature
         with outside_transforms():
-            options = dict(self.options)
-            if self.derived:
-                options["atol"] = max(options["atol"], options["rtol"] * self._size(integrand))
-            made = import_scipy(_CALL, "scipy.integrate").cubature(integrand, self.a, self.b, **options)
-        self.found.append(made)
-        return [made.estimate]
+            if not self.derived:
+                integrand = lambda x: np.asarray(self.parts(x, *fixed)[0])
+                self.found.append(routine(integrand, self.a, self.b, **self.options))
+                return [self.found[-1].estimate]
+            return self._compute_together(routine, lambda x: [np.asarray(y) for y in self.parts(x, *fixed)])
 
-    def _size(self, integrand: Callable[[Any], Any]) -> float:
-        """Estimate the integral of the absolute value by random points; on an infinite box, that over a finite part."""
+    def _compute_together(
+        self, routine: Callable[..., Any], parts: Callable[[np.ndarray], list[np.ndarray]]
+    ) -> list[Any]:
+        """Integrate parts that may be zero; the tolerance of each is relative to its magnitude."""
+        volume, examples = self._examples(parts)
+        sizes = [volume * float(np.mean(np.abs(y), axis=0).max(initial=0.0)) for y in examples]
+        options = dict(self.options)
+        least = [max(options["atol"], options["rtol"] * size) for size in sizes]
+        options["atol"] = np.repeat(least, [y[0].size for y in examples])
+        joined = lambda x: np.concatenate([np.reshape(y, (len(x), -1)) for y in parts(x)], axis=1)
+        estimate = routine(joined, self.a, self.b, **options).estimate
+        bounds = np.cumsum([y[0].size for y in examples])[: self.count]
+        pieces = zip(np.split(estimate, bounds), examples[: self.count], strict=False)
+        return [np.reshape(piece if y.dtype.kind == "c" else piece.real, y[0].shape)[()] for piece, y in pieces]
+
+    def _examples(self, parts: Callable[[np.ndarray], list[np.ndarray]]) -> tuple[float, list[np.ndarray]]:
+        """Return the volume of the box and the parts at random points; for an infinite box, of a finite piece."""
         low, high = np.clip(self.a, -1.0, None), np.clip(self.b, None, 1.0)
         low = np.where(np.isfinite(self.a), self.a, np.minimum(low, high - 1.0))
         high = np.where(np.isfinite(self.b), self.b, np.maximum(high, low + 1.0))
         points = low + (high - low) * np.random.default_rng(0).uniform(size=(50, len(low)))
-        return float(np.prod(high - low) * np.mean(np.abs(integrand(points)), axis=0).max(initial=0.0))
+        return float(np.prod(high - low)), parts(points)
 
     def _fwd(self, *values: Any) -> tuple[list[Any], Any]:
-        return [self(*values)], values
+        return list(self(*values)), values
 
     def _bwd(self, values: Any, cts: list[Any]) -> DeferredCotangents:
-        def cotangent_of_value(i: int) -> Callable[..., Any]:
-            def one(x: Any, ct: Any, *some: Any) -> Any:
-                along = lambda value: self.f(x[None], *some[:i], value, *some[i + 1 :])[0]
-                out, pullback = vjp(along, some[i])
-                return pullback(fnp.astype(ct, backend.dtype_of(out)))[0]
+        def compute(wanted: Sequence[int]) -> list[Any]:
+            def at_point(x: Any, *given: Any) -> list[Any]:
+                cts, some = given[: self.count], given[self.count :]
 
-            return lambda x, ct, *some: vmap(lambda p: one(p, ct, *some))(x)
+                def along(*moving: Any) -> tuple[list[Any], list[Any]]:
+                    full = list(some)
+                    for i, value in zip(wanted, moving, strict=True):
+                        full[i] = value
+                    parts = [part[0] for part in self.parts(x[None], *full)]
+                    return parts[: self.count], parts[self.count :]
 
-        def integral(i: int) -> Any:
-            return fnp.astype(
-                self._integrate_other(cotangent_of_value(i), cts[0], *values), backend.dtype_of(values[i])
-            )
+                outs, pullback, others = vjp(along, *[some[i] for i in wanted], has_aux=True)
+                pulled = pullback([fnp.astype(ct, backend.dtype_of(y)) for ct, y in zip(cts, outs, strict=True)])
+                return [*pulled, *outs, *others]
 
-        return DeferredCotangents(lambda wanted: [integral(i) for i in wanted], len(values))
+            parts = lambda x, *given: vmap(lambda point: at_point(point, *given))(x)
+            integrals = self._derived(parts, len(wanted))(*cts, *values)
+            pairs = zip(integrals, wanted, strict=True)
+            return [fnp.astype(integral, backend.dtype_of(values[i])) for integral, i in pairs]
+
+        return DeferredCotangents(compute, len(values))
 
     def _jvp_rule(self, values: Any, tangents: Any) -> tuple[list[Any], list[Any]]:
         n = len(values)
-        moved = lambda x, *both: jvp(lambda *some: self.f(x, *some), both[:n], both[n:])[1]
-        return [self(*values)], [self._integrate_other(moved, *values, *tangents)]
+
+        def along(x: Any, *both: Any) -> list[Any]:
+            outs, moved = jvp(lambda *some: self.parts(x, *some), both[:n], both[n:])
+            return [*moved[: self.count], *outs]
+
+        return list(self(*values)), list(self._derived(along, self.count)(*values, *tangents))

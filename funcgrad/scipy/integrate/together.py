@@ -37,6 +37,7 @@ def integrate_together(
         options: of ``quad``; or of ``quad_vec``, which has "norm" and integrates numbers too.
         points: where to break the interval, or None.
     """
+    a, b = float(a), float(b)  # they may be arrays of JAX, which no dictionary takes as keys
     if b < a:
         return [-value for value in integrate_together(fun, b, a, count, options, points)]
     options = {name: value for name, value in options.items() if name != "full_output"}

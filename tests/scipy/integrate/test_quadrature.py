@@ -1,5 +1,6 @@
 """Quadrature: SciPy's values for plain numbers, derivatives in limits, arguments and closures, errors."""
 
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -153,11 +154,12 @@ def test_constants_have_no_derivative_integrated(integral):
             return integrate.quad(bell, 0.0, 1.0, (k, *constants))[0]
         return integrate.cubature(bell, [0.0], [1.0], args=(k, *constants)).estimate
 
-    found = []
-    for constants in ((), (1.0, np.ones(2), 3.0)):
-        calls.clear()
-        found.append((grad(value)(0.7, constants), len(calls)))
-    assert found[0] == found[1]
+    for slope, k in ((grad(value), 0.7), (vmap(grad(value), (0, None)), np.array([0.7]))):
+        found = []
+        for constants in ((), (1.0, np.ones(2), 3.0)):
+            calls.clear()
+            found.append((slope(k, constants), len(calls)))
+        assert found[0] == found[1]
 
 
 class Case(NamedTuple):
@@ -465,6 +467,7 @@ def test_integrands_that_choose_entries_by_a_mask():
 
 
 STEPS = np.array([0.0, 0.62, 0.66, 1.0, 1.03, 2.0])
+PIECES = list(pairwise(STEPS))
 HEIGHTS = np.array([0.7, 1.2, 0.9, 1.6, 1.1])
 TAILS = -np.exp(-3.0 * np.append(STEPS[:-1], np.inf)) / 3.0
 
@@ -553,6 +556,8 @@ def test_a_staircase_of_powers_of_a_closed_over_number():
     np.testing.assert_allclose([grad(area)(0.9, 2.0), jvp(area, (0.9, 2.0), (1.0, 0.0))[1]], slope)
     at_limit = grad(area, 1)(0.9, 2.0)
     np.testing.assert_allclose([at_limit, jvp(area, (0.9, 2.0), (0.0, 1.0))[1]], 0.9**17)
+    waves = lambda k, b: integrate.quad(lambda x: k ** (1 + int(8 * x)), 0.0, b, weight="cos", wvar=3.0, limit=500)[0]
+    np.testing.assert_allclose(grad(waves, 1)(0.9, 2.0), 0.9**17 * np.cos(6.0))
 
 
 def test_a_piece_that_only_the_value_shows():
@@ -560,3 +565,18 @@ def test_a_piece_that_only_the_value_shows():
     rough = lambda x, k: np.sqrt(np.abs(x - 0.32)) + (k if 0.32 < x < 0.34 else 0.0)
     area = lambda k: integrate.quad(rough, 0.0, 1.0, (k,))[0]
     np.testing.assert_allclose([grad(area)(2.0), jvp(area, (2.0,), (1.0,))[1]], 0.02, rtol=1e-5)
+
+
+def test_parameters_that_matter_in_a_small_part_of_a_box_only():
+    def inside(x, *c):
+        steps = [np.where((x[:, 0] >= low) & (x[:, 0] < high), c[i] ** 2, 0.0) for i, (low, high) in enumerate(PIECES)]
+        return sum(steps)
+
+    value = lambda c: integrate.cubature(inside, [0.0], [2.0], rtol=1e-6, args=tuple(c)).estimate
+    slope = 2.0 * HEIGHTS * np.diff(STEPS)
+    np.testing.assert_allclose(value(HEIGHTS), np.sum(HEIGHTS**2 * np.diff(STEPS)), rtol=1e-5)
+    np.testing.assert_allclose(grad(value)(HEIGHTS), slope, rtol=1e-4)
+    np.testing.assert_allclose([jvp(value, (HEIGHTS,), (e,))[1] for e in np.eye(5)], slope, rtol=1e-4)
+    np.testing.assert_allclose(jvp(grad(value), (HEIGHTS,), (HEIGHTS,))[1], slope, rtol=1e-4)
+    batch = np.stack([HEIGHTS, 0.7 * HEIGHTS])
+    np.testing.assert_allclose(vmap(grad(value))(batch), [slope, 0.7 * slope], rtol=1e-4)
