@@ -10,7 +10,6 @@ from contextlib import suppress
 from functools import partial
 from importlib import import_module
 from inspect import signature
-from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -306,7 +305,7 @@ class TracedFrame(_Table, pd.DataFrame):  # type: ignore[misc]
         """Evaluate an expression in the names of the columns."""
         in_place, level = args or kwargs.get("inplace"), kwargs.pop("level", 0) + 1
         table = self._with_one_kind() if _holds_traced(self) and not in_place else self
-        given = {"global_dict": global_names(expr, sys._getframe(level)), **kwargs}
+        given = {"global_dict": global_names(expr, level), **kwargs}
         return pd.DataFrame.eval(table, expr, *args, level=level, **given)
 
     def insert(self, loc: Any, column: Any, value: Any, *args: Any, **kwargs: Any) -> None:
@@ -379,8 +378,14 @@ def _first_rows(table: Any, n: int, keep: str, ascending: bool, **by: Any) -> An
     return table.sort_values(ascending=ascending, kind="stable", **by).iloc[:n]
 
 
-def global_names(expr: str, caller: FrameType) -> dict[str, Any]:
-    """Return the caller's global names for an expression: a rebuilt function finds some only at their first lookup."""
+def global_names(expr: str, level: int) -> dict[str, Any]:
+    """Return the global names for an expression: a rebuilt function finds some only at their first lookup.
+
+    Args:
+        expr: the expression.
+        level: how many calls further out the function is whose names are meant, counted from the caller of this one.
+    """
+    caller = sys._getframe(level + 1)
     found = dict(caller.f_globals)
     for name in set(re.findall(r"\w+", expr)) - found.keys():
         with suppress(KeyError):

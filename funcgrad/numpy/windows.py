@@ -12,6 +12,7 @@ import numpy as np
 import funcgrad.numpy as fnp
 from funcgrad.core import Tracer
 from funcgrad.numpy.columns import TracedColumn, attempt, column_values, shared_truth
+from funcgrad.optional import import_scipy
 
 pd: Any = import_module("pandas")
 
@@ -241,7 +242,7 @@ class WeightedWindows(_TableWindows):
         """Return the weights, the rows in each window, which of them count, and which windows have enough of them."""
         options.pop("numeric_only", None)
         missing, windows = self.table.isna().to_numpy(), self._plain_windows()
-        weights = getattr(import_module("scipy.signal.windows"), windows.win_type)(windows.window, **options)
+        weights = getattr(import_scipy("rolling", "scipy.signal.windows"), windows.win_type)(windows.window, **options)
         ahead = (len(weights) - 1) // 2 if windows.center else 0
         rows = np.arange(len(missing))[:: windows.step, None] + np.arange(1 - len(weights), 1) + ahead
         there = (rows >= 0) & (rows < len(missing))
