@@ -12,9 +12,10 @@ import numpy as np
 
 import funcgrad.numpy as fnp
 from funcgrad import backend
-from funcgrad.core import Tracer
-from funcgrad.errors import ConversionError
+from funcgrad.core import Tracer, describe
+from funcgrad.errors import ConversionError, StagingError
 from funcgrad.numpy.concretization import concrete
+from funcgrad.numpy.hints import user_line
 from funcgrad.numpy.peeking import concrete_or_none
 from funcgrad.numpy.tables import BINARY, UNARY, TableArray, unwrap_from_table
 from funcgrad.shared_state import pending_refusals
@@ -154,7 +155,10 @@ class TracedColumn(pd.api.extensions.ExtensionArray):  # type: ignore[misc]
     def _reduce(self, name: str, *, skipna: bool = True, keepdims: bool = False, **kwargs: Any) -> Any:
         if name not in _REDUCTIONS:
             raise TypeError(f"a column of traced numbers has no reduction {name!r}")
-        missing = self.isna()
+        if is_abstract(self.held._val) and skipna:
+            one = _reduce_unknown(name, self.held._val, **kwargs)
+            return TracedColumn(one[None]) if keepdims else one
+        missing = self.isna() if skipna else np.zeros(len(self), bool)
         there = self.held._val[~missing] if skipna and missing.any() else self.held._val
         needed = max(_NEEDED.get(name, 1), kwargs.get("min_count", 0))
         if name in ("std", "var", "sem"):
@@ -163,8 +167,9 @@ class TracedColumn(pd.api.extensions.ExtensionArray):  # type: ignore[misc]
         return TracedColumn(found[None]) if keepdims else found
 
     def _accumulate(self, name: str, *, skipna: bool = True, **kwargs: Any) -> Any:
-        missing, (accumulate, neutral) = self.isna(), _ACCUMULATIONS[name]
-        if not skipna or not missing.any():
+        accumulate, neutral = _ACCUMULATIONS[name]
+        missing = missing_of(self.held._val) if skipna else np.zeros(len(self), bool)
+        if type(missing) is np.ndarray and not missing.any():
             return TracedColumn(accumulate(self.held._val))
         return TracedColumn(fnp.where(missing, np.nan, accumulate(fnp.where(missing, neutral, self.held._val))))
 
@@ -198,7 +203,13 @@ class TracedColumn(pd.api.extensions.ExtensionArray):  # type: ignore[misc]
         pct: bool = False,
     ) -> Any:
         """Return the ranks of the numbers, which are constants."""
-        missing, x = self.isna(), self.held._val if ascending else -self.held._val
+        x = self.held._val if ascending else -self.held._val
+        if is_abstract(x) and na_option == "keep":
+            missing = missing_of(x)
+            ranks = _ranks(fnp.where(missing, np.inf, x), method, False)
+            count = fnp.max(fnp.where(missing, 0.0, ranks)) if method == "dense" else fnp.sum(~missing)
+            return _column(fnp.where(missing, np.nan, ranks / count if pct else ranks))
+        missing = self.isna()
         if missing.any() and na_option != "keep":
             ranks = _ranks(fnp.where(missing, -np.inf if na_option == "top" else np.inf, x), method, pct)
         elif missing.any():
@@ -234,6 +245,8 @@ class TracedColumn(pd.api.extensions.ExtensionArray):  # type: ignore[misc]
         return found if made is None else made
 
     def _quantile(self, qs: Any, interpolation: str) -> Any:
+        if is_abstract(self.held._val):
+            return TracedColumn(fnp.nanquantile(self.held._val, np.asarray(qs), method=interpolation))
         there = self.held._val[~self.isna()]
         return TracedColumn(fnp.quantile(there, np.asarray(qs), method=interpolation))
 
@@ -306,18 +319,45 @@ def _as_objects(rows: list[Any]) -> Any:
     return found
 
 
+def is_abstract(x: Any) -> bool:
+    """Whether the numbers of a traced value are not known yet, while JAX traces."""
+    while isinstance(x, Tracer):
+        x = x._val
+    return backend.is_jax_tracer(x)
+
+
 def shared_truth(x: Any) -> Any:
-    """Return truth values as an ndarray, False for abstract ones; all examples of a ``vmap`` must share them.
+    """Return truth values as an ndarray; all examples of a ``vmap`` must share them.
 
     Raises:
         ConcretizationError: the truth values differ between examples.
+        StagingError: they are not known yet.
     """
-    bottom = x
-    while isinstance(bottom, Tracer):
-        bottom = bottom._val
-    if not isinstance(x, Tracer) or backend.is_jax_tracer(bottom):
-        return x if bottom is x else np.zeros(x.shape, bool)
-    return concrete(x, "series.isna()")
+    if is_abstract(x):
+        raise StagingError(
+            f"series.isna(): pandas asks which numbers are missing, which is not known while jit compiles, got "
+            f"{describe(x)}{user_line()}. Call it outside of jit, or compute with series.to_numpy()."
+        )
+    return concrete(x, "series.isna()") if isinstance(x, Tracer) else x
+
+
+def missing_of(x: Any) -> Any:
+    """Return where the numbers of an array are missing: an ndarray, or traced truth values if they are not known."""
+    missing = fnp.isnan(x)
+    return missing if is_abstract(x) else shared_truth(missing)
+
+
+def _reduce_unknown(name: str, x: Any, min_count: int = 0, **kwargs: Any) -> Any:
+    """Reduce numbers of which it is not known which are missing."""
+    masked, there = import_module("funcgrad.numpy.windows").REDUCTIONS.get(name), ~fnp.isnan(x)
+    if name == "prod":
+        found, needed = fnp.nanprod(x)[None], 0
+    elif masked is None or name == "sem":
+        shared_truth(there)
+    else:
+        options = {"ddof": kwargs["ddof"]} if "ddof" in kwargs else {}
+        found, needed = masked(fnp.where(there, x, 0.0)[None], there[None], **options)
+    return fnp.where(fnp.sum(there) >= max(needed, min_count), found[0], np.nan)
 
 
 def is_labelled(x: Any) -> bool:
@@ -339,8 +379,8 @@ def _without_missing(apply: Callable[..., Any], args: Any, kwargs: dict[str, Any
     found = apply(*args, **kwargs)
     if not isinstance(found, Tracer) or found.dtype.kind not in "fc":
         return found
-    missing = shared_truth(fnp.isnan(found))
-    if not missing.any():
+    missing = missing_of(found)
+    if type(missing) is np.ndarray and not missing.any():
         return found
     args = [fnp.where(missing, 1.0, x) if fnp.shape(x) == missing.shape else x for x in args]
     return fnp.where(missing, np.nan, apply(*args, **kwargs))

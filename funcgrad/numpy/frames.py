@@ -10,7 +10,6 @@ from contextlib import suppress
 from functools import partial
 from importlib import import_module
 from inspect import signature
-from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -25,7 +24,7 @@ from funcgrad.numpy.columns import (
     attempt,
     column_of_rows,
     is_labelled,
-    shared_truth,
+    missing_of,
     traced_column_of,
     values_of_column,
 )
@@ -306,7 +305,7 @@ class TracedFrame(_Table, pd.DataFrame):  # type: ignore[misc]
         """Evaluate an expression in the names of the columns."""
         in_place, level = args or kwargs.get("inplace"), kwargs.pop("level", 0) + 1
         table = self._with_one_kind() if _holds_traced(self) and not in_place else self
-        given = {"global_dict": global_names(expr, sys._getframe(level)), **kwargs}
+        given = {"global_dict": global_names(expr, level), **kwargs}
         return pd.DataFrame.eval(table, expr, *args, level=level, **given)
 
     def insert(self, loc: Any, column: Any, value: Any, *args: Any, **kwargs: Any) -> None:
@@ -317,8 +316,9 @@ class TracedFrame(_Table, pd.DataFrame):  # type: ignore[misc]
         """Compute the covariances of the columns; as in pandas ``ddof`` counts where no number is missing."""
         if not _holds_traced(self):
             return super().cov(min_periods, ddof, numeric_only)
-        less = 1 if self.isna().to_numpy().any() else ddof
-        return self._matrix_of_pairs(lambda x, y: _shared_moment(x, y) / (len(x) - less), min_periods, numeric_only)
+        less = 1 if ddof == 1 or self.isna().to_numpy().any() else ddof
+        spread = lambda x, y, both: _shared_moment(x, y, both) / (fnp.sum(both) - less)
+        return self._matrix_of_pairs(spread, min_periods, numeric_only)
 
     def corr(self, method: Any = "pearson", min_periods: Any = 1, numeric_only: bool = False) -> Any:
         """Compute the correlations of the columns."""
@@ -329,20 +329,27 @@ class TracedFrame(_Table, pd.DataFrame):  # type: ignore[misc]
                 f"frame.corr: traced values have only the correlation of Pearson, got {method!r}{user_line()}. Take "
                 "scipy.stats.spearmanr or kendalltau of frame.to_numpy()."
             )
-        scaled = lambda x, y: _shared_moment(x, y) / fnp.sqrt(_shared_moment(x, x) * _shared_moment(y, y))
+
+        def scaled(x: Any, y: Any, both: Any) -> Any:
+            return _shared_moment(x, y, both) / fnp.sqrt(_shared_moment(x, x, both) * _shared_moment(y, y, both))
+
         return self._matrix_of_pairs(scaled, min_periods, numeric_only)
 
     def _matrix_of_pairs(self, measure: Callable[..., Any], min_periods: Any, numeric_only: bool) -> Any:
         """Compute ``measure`` of each pair of columns, from the rows in which neither number is missing."""
         table = self.select_dtypes("number") if numeric_only else self
         columns = [values(table.iloc[:, i]) for i in range(table.shape[1])]
-        there = [~shared_truth(fnp.isnan(x)) for x in columns]
+        there, least = [~missing_of(x) for x in columns], max(min_periods or 1, 1)
         found: list[list[Any]] = [[None] * len(columns) for _ in columns]
         for i, x in enumerate(columns):
             for j, y in enumerate(columns[: i + 1]):
                 both = there[i] & there[j]
-                enough = both.sum() >= max(min_periods or 1, 1)
-                found[i][j] = found[j][i] = measure(x[both], y[both]) if enough else np.nan
+                if type(both) is np.ndarray:
+                    one = measure(x[both], y[both], both[both]) if both.sum() >= least else np.nan
+                else:  # not known while jit compiles
+                    one = measure(fnp.where(both, x, 0.0), fnp.where(both, y, 0.0), both)
+                    one = fnp.where(fnp.sum(both) >= least, one, np.nan)
+                found[i][j] = found[j][i] = one
         return with_labels(fnp.asarray(found), table.columns, table.columns)
 
     def to_numpy(self, *args: Any, **kwargs: Any) -> Any:
@@ -379,8 +386,14 @@ def _first_rows(table: Any, n: int, keep: str, ascending: bool, **by: Any) -> An
     return table.sort_values(ascending=ascending, kind="stable", **by).iloc[:n]
 
 
-def global_names(expr: str, caller: FrameType) -> dict[str, Any]:
-    """Return the caller's global names for an expression: a rebuilt function finds some only at their first lookup."""
+def global_names(expr: str, level: int) -> dict[str, Any]:
+    """Return the global names for an expression: a rebuilt function finds some only at their first lookup.
+
+    Args:
+        expr: the expression.
+        level: how many calls further out the function is whose names are meant, counted from the caller of this one.
+    """
+    caller = sys._getframe(level + 1)
     found = dict(caller.f_globals)
     for name in set(re.findall(r"\w+", expr)) - found.keys():
         with suppress(KeyError):
@@ -397,8 +410,10 @@ def _as_columns(value: Any, frame: Any, key: Any) -> Any:
     return TracedColumn(value if fnp.ndim(value) else fnp.full(len(frame), value))
 
 
-def _shared_moment(x: Any, y: Any) -> Any:
-    return fnp.sum((x - fnp.mean(x)) * (y - fnp.mean(y)))
+def _shared_moment(x: Any, y: Any, both: Any) -> Any:
+    """Return the sum of products of distances from the means; the numbers are 0 where not ``both`` exist."""
+    n = fnp.sum(both)
+    return fnp.sum(fnp.where(both, (x - fnp.sum(x) / n) * (y - fnp.sum(y) / n), 0.0))
 
 
 def _retraced(found: Any) -> Any:

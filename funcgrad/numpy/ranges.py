@@ -12,6 +12,7 @@ from numpy import index_exp, ndindex, s_
 
 from funcgrad import backend
 from funcgrad.backend import namespace_of
+from funcgrad.batching import is_in_batch
 from funcgrad.errors import InputError
 from funcgrad.kinds.linear import broadcast_to, permute, reshape
 from funcgrad.numpy.concretization import concrete
@@ -23,7 +24,7 @@ from funcgrad.numpy.peeking import is_numpy_only, is_plain
 from funcgrad.numpy.reducing import as_floating
 from funcgrad.numpy.shaping import broadcast_arrays, moveaxis, result_type
 from funcgrad.primitives.arithmetic import power
-from funcgrad.primitives.comparison import floor, sign
+from funcgrad.primitives.comparison import ceil, floor, sign
 from funcgrad.primitives.elementwise import exp, log, log10
 from funcgrad.primitives.indexing import getitem
 from funcgrad.typing import Array, ArrayLike, Scalar
@@ -53,7 +54,7 @@ def arange(
         device: as in NumPy.
 
     Raises:
-        ConcretizationError: a batched bound, so that the examples of a ``vmap`` might differ in length.
+        ConcretizationError: the examples of a ``vmap`` have different numbers of elements.
 
     Example:
         >>> fnp.arange(1.0, 3.0, 0.5)
@@ -63,18 +64,23 @@ def arange(
     bounds = [start, end, step]
     if is_numpy_only(*bounds) or any(isinstance(b, str) for b in bounds):  # strings are dates
         return as_buffer(numpy.arange(start, end, step, dtype, device=device))
-    plain = numpy.arange(*[_number(b) for b in bounds], dtype)
-    if plain.dtype.kind not in "fc" or is_numpy_only(start, step):
-        return as_buffer(plain)
+    if any(map(is_in_batch, bounds)):  # the examples of a vmap may differ, but not in how many numbers there are
+        size = max(int(concrete(ceil((end - start) / step), "arange")), 0)
+        plain = np.empty(size, result_type(*bounds) if dtype is None else dtype)
+    else:
+        plain = numpy.arange(*[_number(b) for b in bounds], dtype)
+        if plain.dtype.kind not in "fc" or is_numpy_only(start, step):
+            return as_buffer(plain)
     counts = np.arange(plain.size, dtype=plain.dtype)
     if dtype is None and backend.library_of(start + step) is not np:  # NumPy converts all floats to float64
         counts = counts.astype(result_type(*bounds))
     between = (start + step) - start  # NumPy's formula, so that results agree bit for bit
-    return astype(start + between * counts, counts.dtype)
+    made = astype(start + between * counts, counts.dtype)
+    return as_buffer(made) if type(made) is np.ndarray else made
 
 
 def _number(x: Any) -> Any:
-    """Return the plain number of a bound; raise an error if the examples of a vmap have different bounds."""
+    """Return the plain number of a bound."""
     x = concrete(x, "arange")
     # a JAX tracer with a value returns it only as a number
     return x if namespace_of(x) is np else np.asarray(x.item(), x.dtype)[()]

@@ -11,7 +11,7 @@ import numpy as np
 
 import funcgrad.numpy as fnp
 from funcgrad.core import Tracer
-from funcgrad.numpy.columns import TracedColumn, attempt, column_values, shared_truth
+from funcgrad.numpy.columns import TracedColumn, attempt, column_values, missing_of, shared_truth
 from funcgrad.optional import import_scipy
 
 pd: Any = import_module("pandas")
@@ -78,12 +78,12 @@ class Windows(_TableWindows):
     """Windows whose first and last rows pandas determines: ``rolling`` and ``expanding``."""
 
     def _reduction(self, name: str) -> Callable[..., Any] | None:
-        reduce = _REDUCTIONS.get(name)
+        reduce = REDUCTIONS.get(name)
         return None if reduce is None else lambda self, *args, **kw: self._reduce(reduce, [self.table], args, kw)
 
-    def _bounds(self, missing: Any) -> tuple[Any, Any, Any, int]:
-        """Return the first rows of all windows, the rows after their last, which windows count, and the step."""
-        plain = pd.Series(np.where(missing, np.nan, 0.0), self.table.index)
+    def _bounds(self) -> tuple[Any, Any, int, int]:
+        """Return the first rows of all windows, the rows after their last, how many numbers count, and the step."""
+        plain = pd.Series(0.0, self.table.index)
         windows = self.begin(plain)
         indexer = windows._get_window_indexer()
         needed = indexer.window_size if windows.min_periods is None else windows.min_periods
@@ -91,20 +91,20 @@ class Windows(_TableWindows):
         start, end = indexer.get_window_bounds(
             len(plain), needed, getattr(windows, "center", None), getattr(windows, "closed", None), step
         )
-        enough = np.array([np.sum(~missing[i:j]) for i, j in zip(start, end, strict=True)]) >= max(needed, 1)
-        return start, end, enough, step
+        return start, end, max(needed, 1), step
 
     def _reduce(self, reduce: Callable[..., Any], parts: list[Any], args: Any, kwargs: dict[str, Any]) -> Any:
         """Apply ``reduce`` to the windows of one or two series, as rows of a matrix, with those numbers that count."""
         kwargs.pop("engine", None), kwargs.pop("engine_kwargs", None), kwargs.pop("numeric_only", None)
         numbers = [column_values(part) for part in parts]
-        missing = np.logical_or.reduce([part.isna().to_numpy() for part in parts])
-        start, end, enough, step = self._bounds(missing)
+        start, end, least, step = self._bounds()
         rows = start[:, None] + np.arange(max(int(np.max(end - start, initial=0)), 1))
         there = rows < end[:, None]
         rows = np.where(there, rows, 0)
-        there &= ~missing[rows] if len(missing) else there
-        there[~enough] = False
+        for x in numbers if len(self.table) else ():
+            there = there & ~missing_of(x)[rows]
+        enough = there.sum(1) >= least
+        there = there & enough[:, None]
         # Numbers that do not count are replaced before anything is computed, so that they have no influence.
         found, needed = reduce(*[fnp.where(there, x[rows], 0.0) for x in numbers], there, *args, **kwargs)
         return self._labelled(fnp.where(enough & (there.sum(1) >= needed), found, np.nan), step)
@@ -115,12 +115,12 @@ class Windows(_TableWindows):
 
     def _apply(self, func: Any, raw: bool = False, args: Any = None, kwargs: Any = None, **options: Any) -> Any:
         missing = self.table.isna().to_numpy()
-        start, end, enough, step = self._bounds(missing)
+        start, end, least, step = self._bounds()
         found = []
-        for i, j, counts in zip(start, end, enough, strict=True):
+        for i, j in zip(start, end, strict=True):
             part = self.table.iloc[i:j]
             given = column_values(part) if raw else part
-            one = func(given, *(args or ()), **(kwargs or {})) if counts else np.nan
+            one = func(given, *(args or ()), **(kwargs or {})) if np.sum(~missing[i:j]) >= least else np.nan
             found.append(np.nan if missing[i:j].any() and shared_truth(fnp.isnan(one)) else one)
         return self._labelled(fnp.asarray(found), step)
 
@@ -217,7 +217,7 @@ def _counts_all() -> bool:
     return bool(pd.Series([0.0, 1.0]).rolling(2).sem().iloc[1] == 0.5)
 
 
-_REDUCTIONS: dict[str, Callable[..., Any]] = {
+REDUCTIONS: dict[str, Callable[..., Any]] = {
     "sum": lambda x, there: (_total(x, there), 0),
     "mean": lambda x, there: (_total(x, there) / _count(there), 1),
     "min": lambda x, there: (fnp.min(fnp.where(there, x, np.inf), axis=1), 1),
@@ -242,8 +242,7 @@ class WeightedWindows(_TableWindows):
         """Return the weights, the rows in each window, which of them count, and which windows have enough of them."""
         options.pop("numeric_only", None)
         missing, windows = self.table.isna().to_numpy(), self._plain_windows()
-        shapes = import_scipy("rolling(win_type=...)", "scipy.signal.windows")
-        weights = getattr(shapes, windows.win_type)(windows.window, **options)
+        weights = getattr(import_scipy("rolling", "scipy.signal.windows"), windows.win_type)(windows.window, **options)
         ahead = (len(weights) - 1) // 2 if windows.center else 0
         rows = np.arange(len(missing))[:: windows.step, None] + np.arange(1 - len(weights), 1) + ahead
         there = (rows >= 0) & (rows < len(missing))

@@ -491,11 +491,17 @@ def is_conversion(error: BaseException, before: BaseException | None = None) -> 
     may_show_tracer = "Tracer" in text or message == ""  # a text of a traced number was made, perhaps this one
     names_tracer = may_show_tracer and not isinstance(error, FuncgradError)  # funcgrad's messages may show tracers
     in_place = text.startswith("'NotImplementedType' object has no attribute")  # ``series *= x`` of pandas
-    of_objects = text.startswith("loop of ufunc does not support argument")  # an object array with traced numbers
+    of_objects = text.startswith(_OBJECT_ERRORS)
     lacks_array = of_objects or backend.NO_ARRAY in text
     return names_tracer or asks_for_memory or of_two_kinds or is_sparse or in_place or lacks_array
 
 
+#: Beginnings of errors for arrays of Python objects, traced numbers: of ufuncs, and of Cython's functions of arrays.
+_OBJECT_ERRORS = (
+    "loop of ufunc does not support argument",
+    "Function call with ambiguous argument types",
+    "No matching signature found",
+)
 #: Names of the errors that JAX raises where code requests the numbers of an abstract value.
 _JAX_ERRORS = {"ConcretizationTypeError", "TracerArrayConversionError", "TracerIntegerConversionError"}
 

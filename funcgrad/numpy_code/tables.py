@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from functools import cache, partial, wraps
 from importlib import import_module
@@ -59,7 +58,7 @@ def _evaluating(fun: Any) -> Any:
 
     @wraps(fun)
     def call(expr: Any, *args: Any, level: int = 0, **kwargs: Any) -> Any:
-        names = import_module("funcgrad.numpy.frames").global_names(str(expr), sys._getframe(level + 1))
+        names = import_module("funcgrad.numpy.frames").global_names(str(expr), level + 1)
         return fun(expr, *args, level=level + 1, **{"global_dict": names, **kwargs})
 
     return call

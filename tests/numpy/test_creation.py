@@ -265,7 +265,27 @@ def test_arange_in_single_precision():
     assert pullback(np.ones(4, np.float32))[0].dtype == np.float32
 
 
-def test_arange_of_a_batched_bound_is_refused():
+def test_arange_of_batched_bounds():
+    x = np.array([0.5, 0.6, 0.65])
+    for make in (
+        lambda s: fnp.arange(s, s + 2.0, 0.5),
+        lambda s: fnp.arange(s, 2.0, 0.5),
+        lambda s: fnp.arange(1.0, 2.0 + s, s),
+        lambda s: fnp.arange(0.0, s + 0.35, 0.4),
+        lambda s: fnp.arange(s, s - 1.0),
+        lambda s: fnp.mgrid[s:2:1.0],
+    ):
+        np.testing.assert_array_equal(vmap(make)(x), [make(s) for s in x])
+        f = lambda s, make=make: fnp.sum(make(s) ** 2)
+        np.testing.assert_allclose(vmap(grad(f))(x), [grad(f)(s) for s in x], rtol=1e-14)
+        np.testing.assert_allclose(grad(lambda x, f=f: fnp.sum(vmap(f)(x)))(x), [grad(f)(s) for s in x], rtol=1e-14)
+        np.testing.assert_allclose(vmap(grad(grad(f)))(x), [grad(grad(f))(s) for s in x], rtol=1e-13)
+    whole = vmap(lambda n: fnp.arange(n, n + 3))(np.array([1, 5]))
+    assert whole.tolist() == [[1, 2, 3], [5, 6, 7]]
+    assert whole.dtype == int
+
+
+def test_arange_of_different_numbers_of_elements_is_refused():
     with pytest.raises(ConcretizationError, match="arange"):
         vmap(lambda x: fnp.arange(x, 5.0))(V)
     np.testing.assert_array_equal(vmap(lambda x: fnp.arange(3.0) * x)(V), np.outer(V, np.arange(3.0)))

@@ -69,6 +69,7 @@ WINDOWS = {
 METHODS = {
     "describe": lambda t: t.describe(percentiles=[0.2, 0.5]),
     "pct_change": lambda t: t.pct_change(fill_method=None),
+    "diff": lambda t: t.diff(2),
     "interpolate": lambda t: t.where(t > 1.0).interpolate(),
     "interpolate by time": lambda t: t.where(t > 1.0).interpolate(method="time"),
     "deviation of groups": lambda t: t.groupby(KEY).std(),  # one group has one number
