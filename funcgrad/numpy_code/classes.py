@@ -352,7 +352,31 @@ def _rebuilt_member(member: Any, translate: Any) -> Any:
         return dispatching
     if f"{type(member).__module__}.{type(member).__name__}" in DECORATED:
         return rebuild_decorated(member, translate)
+    if _is_decorated_method(type(member)):
+        return _DecoratedMethod(member, translate)
     return as_format_string(member)
+
+
+def _is_decorated_method(kind: Any) -> bool:
+    """Whether a program's class defines ``__get__`` and no ``__set__``: its objects stand for methods of a class."""
+    return type(getattr(kind, "__get__", None)) is FunctionType and not hasattr(kind, "__set__")
+
+
+class _DecoratedMethod:
+    """Object in a class that decides at each lookup which method it stands for: it is translated before it does."""
+
+    __slots__ = ("member", "translate")
+
+    def __init__(self, member: Any, translate: Any) -> None:
+        self.member, self.translate = member, translate
+
+    def __get__(self, obj: Any, cls: type | None = None) -> Any:
+        found = self.translate(self.member)[0]
+        return type(found).__get__(found, obj, cls)
+
+    @property
+    def __isabstractmethod__(self) -> bool:
+        return bool(getattr(self.member, "__isabstractmethod__", False))
 
 
 def _dict(obj: Any) -> Any:
@@ -532,6 +556,24 @@ def has_rebuilt_class(obj: Any) -> bool:
 def viewed_object(obj: Any) -> Any:
     """Return the object that ``obj`` is a view of; ``obj`` itself if it is not a view."""
     return (_dict(obj) or {}).get(_SOURCE, obj)
+
+
+def plain_copy(obj: Any, plain: Callable[[Any], Any]) -> Any:
+    """Return a copy of ``obj``, a view or an object of a rebuilt class, as an object of the original class.
+
+    Args:
+        obj: the object.
+        plain: returns the plain value for the value of an attribute.
+    """
+    own = dict(_dict(obj))
+    source = own.pop(_SOURCE, None)
+    given = {} if source is None else dict(_dict(source))
+    for name, value in own.items():
+        if name not in given or not _is_unchanged(value, given[name]):
+            given[name] = plain_copy(value, plain) if has_rebuilt_class(value) else plain(value)
+    made = object.__new__(vars(type(obj)).get("__original__", type(obj)))
+    _dict(made).update(given)
+    return made
 
 
 def original(obj: Any) -> Any:
