@@ -581,7 +581,7 @@ def raise_escaped(kind: type[Trace]) -> NoReturn:
     name = kind.__name__.removesuffix("Trace").lower()
     raise EscapedTracerError(
         f"a tracer, the stand-in for an array, of a finished {name} transform was used. It was kept in a global, a "
-        "closure, a generator or a container that outlives the transformed function. Return the value "
+        "closure, an object, a generator or a container that outlives the transformed function. Return the value "
         "instead (has_aux=True for what is not the result), or keep stop_gradient(x)."
     )
 

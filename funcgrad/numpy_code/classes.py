@@ -308,6 +308,10 @@ class _Descriptor:
         rebuilt = self._rebuilt()
         return rebuilt.__get__(obj, cls) if hasattr(type(rebuilt), "__get__") else rebuilt
 
+    @property
+    def __isabstractmethod__(self) -> bool:
+        return bool(getattr(self.member, "__isabstractmethod__", False))
+
 
 class _DataDescriptor(_Descriptor):
     """Descriptor that takes precedence over an attribute of the object with the same name."""
@@ -563,6 +567,24 @@ def has_rebuilt_class(obj: Any) -> bool:
 def viewed_object(obj: Any) -> Any:
     """Return the object that ``obj`` is a view of; ``obj`` itself if it is not a view."""
     return (_dict(obj) or {}).get(_SOURCE, obj)
+
+
+def plain_copy(obj: Any, plain: Callable[[Any], Any]) -> Any:
+    """Return a copy of ``obj``, a view or an object of a rebuilt class, as an object of the original class.
+
+    Args:
+        obj: the object.
+        plain: returns the plain value for the value of an attribute.
+    """
+    own = dict(_dict(obj))
+    source = own.pop(_SOURCE, None)
+    given = {} if source is None else dict(_dict(source))
+    for name, value in own.items():
+        if name not in given or not _is_unchanged(value, given[name]):
+            given[name] = plain_copy(value, plain) if has_rebuilt_class(value) else plain(value)
+    made = object.__new__(vars(type(obj)).get("__original__", type(obj)))
+    _dict(made).update(given)
+    return made
 
 
 def original(obj: Any) -> Any:

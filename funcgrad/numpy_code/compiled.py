@@ -69,7 +69,20 @@ def wrap_compiled(fun: Any, traced_form: Any = None) -> Any:
         found = fun(*map(_unwrapped, args), **{name: _unwrapped(x) for name, x in kwargs.items()})
         return Factors(found) if type(found).__name__ == "SuperLU" else as_traceable(found)
 
-    return call
+    return _Choice(fun, call) if type(fun).__name__ == "fused_cython_function" else call
+
+
+class _Choice:
+    """Compiled function of arrays of several dtypes: ``fun[dtype]`` is the one for a dtype."""
+
+    def __init__(self, fun: Any, call: Callable[..., Any]) -> None:
+        self.fun, self.__wrapped__ = fun, call
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.__wrapped__(*args, **kwargs)
+
+    def __getitem__(self, dtype: Any) -> Any:
+        return wrap_compiled(self.fun[dtype])
 
 
 class Factors:

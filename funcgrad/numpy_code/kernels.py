@@ -37,6 +37,7 @@ from funcgrad.numpy_code.legendre import LEGENDRE
 from funcgrad.numpy_code.minima import MINIMA
 from funcgrad.numpy_code.own import known_value, on_plain_values, own
 from funcgrad.numpy_code.radial import RADIAL
+from funcgrad.numpy_code.scikit_learn import SCIKIT_LEARN, SCIKIT_LEARN_WRAPPERS
 from funcgrad.numpy_code.signals import SIGNALS
 from funcgrad.numpy_code.solvers import SOLVERS, checked_spilu
 from funcgrad.numpy_code.splines import SPLINES, surface
@@ -177,6 +178,16 @@ def _pbtrf(ab: Any, lower: int = 0, **options: Any) -> tuple[Any, int]:
     return out, 0
 
 
+def _potrs(c: Any, b: Any, lower: int = 0, overwrite_b: int = 0) -> tuple[Any, int]:
+    """Compute LAPACK's ``potrs``: solve a system, given the Cholesky factor of its matrix."""
+    return own("scipy.linalg").cho_solve((c, bool(lower)), b), 0
+
+
+def _swap(x: Any, y: Any) -> tuple[Any, Any]:
+    """Compute BLAS's ``swap``, whose results programs write to the places that the vectors come from."""
+    return fnp.array(y), fnp.array(x)
+
+
 def _sbevd(ab: Any, compute_v: int = 1, lower: int = 0, **options: Any) -> tuple[Any, Any, int]:
     """Compute LAPACK's ``sbevd`` and ``hbevd``: the eigenvalues of a symmetric or Hermitian banded matrix."""
     values, vectors = fnp.linalg.eigh(_symmetric(ab, lower))
@@ -259,6 +270,7 @@ _KERNELS: dict[tuple[str, str], Callable[..., Any]] = {
     **LEGENDRE,
     **MINIMA,
     **RADIAL,
+    **SCIKIT_LEARN,
     **SIGNALS,
     **SOLVERS,
     **SPLINES,
@@ -269,11 +281,14 @@ _KERNELS: dict[tuple[str, str], Callable[..., Any]] = {
     ("scipy.interpolate._rgi", "interpn"): _interpn,
     ("scipy.linalg._misc", "norm"): _norm,
     ("scipy.linalg._fblas", "dtrsm"): _trsm,
+    **{("scipy.linalg._fblas", f"{kind}nrm2"): lambda x: fnp.linalg.norm(x) for kind in "sd"},
+    **{("scipy.linalg._fblas", f"{kind}swap"): _swap for kind in "sd"},
     **{
         ("scipy.linalg._flapack", name): ours
         for ours, names in (
             (_gbsv, "sgbsv dgbsv cgbsv zgbsv"),
             (_pbtrf, "spbtrf dpbtrf cpbtrf zpbtrf"),
+            (_potrs, "spotrs dpotrs"),
             (_sbevd, "ssbevd dsbevd chbevd zhbevd"),
         )
         for name in names.split()
@@ -374,6 +389,7 @@ def _without_traced_points(built: Callable[..., Any]) -> Callable[..., Any]:
 _WRAPPERS: dict[tuple[str, str], Callable[[Any], Callable[..., Any]]] = {
     **STATE_SPACE,
     **{place: partial(elementwise, is_fixed=is_fixed) for place, is_fixed in ELEMENTWISE.items()},
+    **SCIKIT_LEARN_WRAPPERS,
     ("scipy.signal._ltisys", "place_poles"): _checked_place_poles,
     ("scipy.sparse.linalg._dsolve.linsolve", "spilu"): checked_spilu,
     ("scipy.stats._distn_infrastructure", "rv_continuous._entropy"): entropy_of_density,

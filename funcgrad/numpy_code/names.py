@@ -102,6 +102,8 @@ def _replacement(home: str, name: str, value: Any) -> Any:
         return with_scipy_format(ours, value)
     if home == "scipy.ndimage" and callable(ours):
         return _with_output(ours)
+    if home == "scipy.linalg" and callable(ours):
+        return _with_overwriting(ours)
     return accepting_tables(home, name, accepting_matrices(home, name, ours))
 
 
@@ -132,6 +134,30 @@ def _with_output(fun: Callable[..., Any]) -> Callable[..., Any]:
         target: Any = output
         target[...] = fun(*given.args, **given.kwargs)
         return target
+
+    return call
+
+
+@cache
+def _with_overwriting(fun: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a solver of ``scipy.linalg`` that also writes to ``b`` if ``overwrite_b`` is true and ``b`` is a vector.
+
+    SciPy does so where it can, and programs rely on it for vectors: they use ``b``, not the result.
+    """
+    names = list(inspect.signature(fun).parameters)
+    if not {"b", "overwrite_b"} <= set(names) or fun.__name__ == "lstsq":
+        return fun
+    b_at, at = names.index("b"), names.index("overwrite_b")
+
+    @wraps(fun)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        found = fun(*args, **kwargs)
+        if kwargs.get("overwrite_b") or (len(args) > at and args[at]):
+            b = args[b_at] if len(args) > b_at else kwargs["b"]
+            if isinstance(b, (np.ndarray, Tracer)) and fnp.ndim(b) == 1 and b.dtype == found.dtype:
+                target: Any = b
+                target[...] = found
+        return found
 
     return call
 

@@ -15,7 +15,7 @@ from funcgrad import backend, tree
 from funcgrad.batching import BatchTrace
 from funcgrad.blocks import Block, current, last_entered
 from funcgrad.core import Trace, Tracer, is_in_transform
-from funcgrad.errors import ConcretizationError, ConversionError, FuncgradError, ReadOnlyError
+from funcgrad.errors import ConcretizationError, ConversionError, EscapedTracerError, FuncgradError, ReadOnlyError
 from funcgrad.numpy.concretization import latest_rebuilt_run
 from funcgrad.numpy_code.calls import IdentityCache
 from funcgrad.numpy_code.classes import has_rebuilt_class, original, with_original_namedtuples
@@ -401,18 +401,41 @@ def retry_rebuilt(fun: Any, given: Any, work: Callable[[Any], Any], error: Excep
                 return found
         if error is not first:
             error.__suppress_context__ = error.__cause__ is None or error.__suppress_context__
-            if not isinstance(error, FuncgradError) and str(error) != str(first):
-                cause = first.__cause__ if isinstance(first, SystemError) else None  # of Python's C interface
-                error.add_note(
-                    f"The function ran {_LEVELS[level]} in place of NumPy's, because without them it raised: "
-                    f"{cause or first}"
-                )
+            _add_note(error, first, level)
         if type(error) is TypeError and str(error).startswith(FORMAT_ERROR) and pending_refusals.get(get_ident()):
             raise ConversionError(pending_refusals[get_ident()]) from error
         raise error
     finally:
         pending_refusals.pop(get_ident(), None)
         del error, first, before  # they hold this frame
+
+
+def _add_note(error: Exception, first: Exception, level: int) -> None:
+    """Say of an error in a rebuilt function what does not show in it."""
+    if isinstance(error, EscapedTracerError):
+        error.add_note(
+            "The function ran twice, and its first run, which was stopped, wrote a traced value to an object outside "
+            "of it, which the second run read. Make that object again. Then let the function write to a copy, or "
+            f"transform from_numpy(f), which runs once. The first run was stopped by: {first}"
+        )
+    elif not isinstance(error, FuncgradError) and str(error) != str(first):
+        cause = first.__cause__ if isinstance(first, SystemError) else None  # of Python's C interface
+        error.add_note(
+            f"The function ran {_LEVELS[level]} in place of NumPy's, because without them it raised: {cause or first}"
+        )
+    if type(error) is TypeError and any(text in str(error) for text in _REFUSALS_OF_C):
+        error.add_note(
+            "Compiled code got a traced value, but takes plain arrays only. Pass stop_gradient(x) for a constant, or "
+            "give the function that calls it a derivative of its own with funcgrad.custom_vjp or custom_jvp."
+        )
+
+
+#: Parts of the messages with which code made by Cython refuses traced values.
+_REFUSALS_OF_C = (
+    "a bytes-like object is required, not 'Tracer'",
+    "(expected numpy.ndarray, got Tracer)",
+    "Function call with ambiguous argument types",
+)
 
 
 def run_rebuilt(fun: Callable[..., Any], args: Any, kwargs: Any) -> Any:

@@ -105,7 +105,7 @@ class Globals(dict[str, Any]):
         self.assigned: set[str] = set()
         rest = _MissingNames({name: self.builtins[name] for name in _REQUIRED_BUILTINS if name in self.builtins})
         rest.names = self
-        own = {name: value for name, value in real.items() if name[:2] == "__"}  # such as ``__name__`` and ``__file__``
+        own = {name: value for name, value in real.items() if name[:2] == name[-2:] == "__"}  # such as ``__name__``
         self.fast: dict[str, Any] = {**own, "__builtins__": rest, _GLOBALS_KEY: self}
         self.comparison: Any = None
         self.mirror_dict: dict[str, Any] = {}

@@ -1,0 +1,113 @@
+"""Methods that stand in their class as objects with ``__get__``, which a decorator written as a class makes."""
+
+import math
+from abc import ABC, abstractmethod
+from functools import partial
+from types import MethodType
+
+import numpy as np
+import pytest
+
+from funcgrad import grad
+
+
+class Available:
+    """Method that exists if the object's ``on`` is true, as in scikit-learn's ``available_if``."""
+
+    def __init__(self, fun):
+        self.fun = fun
+
+    def __get__(self, obj, owner=None):
+        if obj is None:
+            return self
+        if not obj.on:
+            raise AttributeError("off")
+        return MethodType(self.fun, obj)
+
+
+class Doubled:
+    """Method whose result is doubled by the decorator itself."""
+
+    def __init__(self, fun):
+        self.fun, self.factor = fun, np.array([2.0])
+
+    def __get__(self, obj, owner=None):
+        return partial(self.__call__, obj)
+
+    def __call__(self, obj, x):
+        return float(self.factor[0]) * self.fun(obj, x)
+
+
+class ComputedOnce:
+    """Value that the first lookup puts into the object."""
+
+    def __init__(self, fun):
+        self.fun = fun
+
+    def __set_name__(self, owner, name):
+        self.name = name
+
+    def __get__(self, obj, owner=None):
+        value = obj.__dict__[self.name] = self.fun(obj)
+        return value
+
+
+class Base(ABC):
+    @abstractmethod
+    def other(self, x): ...
+
+
+class Model(Base):
+    def __init__(self, on=True):
+        self.on, self.scale, self.count = on, np.array([3.0, 4.0]), 0
+
+    @Available
+    def sine(self, x):
+        out = np.zeros(2)
+        out[0] = math.sin(x)
+        return float(out.dot(self.scale))
+
+    @Doubled
+    def twice(self, x):
+        return math.sin(x) * self.scale[1]
+
+    @ComputedOnce
+    def size(self):
+        return float(np.dot(self.scale, self.scale))
+
+    @Doubled
+    def other(self, x):
+        return math.exp(x)
+
+    def total(self, x):
+        return self.sine(x) + self.twice(x) + self.size * math.sin(x) + self.size * x
+
+
+def test_methods():
+    model = Model()
+    assert grad(model.sine)(0.0) == 3.0
+    assert grad(model.twice)(0.0) == 8.0
+    assert grad(lambda x: model.sine(x) + model.twice(x) + model.other(x))(0.0) == 13.0
+    assert grad(model.total)(0.0) == 3.0 + 8.0 + 50.0
+    assert "size" not in vars(model)  # the rebuilt code uses a copy of the object
+
+
+def test_methods_that_are_not_there():
+    model = Model(on=False)
+    assert grad(lambda x: model.twice(x) if not hasattr(model, "sine") else x)(0.0) == 8.0
+    with pytest.raises(AttributeError, match="sine"):
+        grad(lambda x: math.sin(x) + model.sine(x))(0.0)
+
+
+def test_objects_made_in_the_function():
+    assert grad(lambda x: Model().total(x))(0.0) == 61.0
+
+
+def test_changes_of_the_decorator_count():
+    model, decorator = Model(), vars(Model)["twice"]
+    assert grad(model.twice)(0.0) == 8.0
+    decorator.factor = np.array([3.0])
+    try:
+        assert grad(model.twice)(0.0) == 12.0
+    finally:
+        decorator.factor = np.array([2.0])
