@@ -100,7 +100,7 @@ def with_float_numbers(x: Any) -> Any:
 
 def _without_objects(x: Any, dtype: Any) -> Any:
     """Return the nested list in an object array that holds tracers, if numbers are wanted; else ``x``."""
-    if dtype is None or type(x) is not np.ndarray or x.dtype != object or np.dtype(dtype).kind not in "fc":
+    if type(x) is not np.ndarray or x.dtype != object or np.dtype(dtype).kind not in "fc":
         return x
     return x.tolist() if any(isinstance(item, Tracer) for item in x.flat) else x
 
@@ -185,9 +185,10 @@ def asarray(
         array([[1., 2.],
                [3., 4.]])
     """
-    a = _without_objects(_without_labels(a), dtype)
-    if dtype is not None and is_sequence(a) and np.dtype(dtype).kind in "fc":
-        a = with_float_numbers(a)
+    a = _without_labels(a)
+    if dtype is not None:
+        a = _without_objects(a, dtype)
+        a = with_float_numbers(a) if is_sequence(a) and np.dtype(dtype).kind in "fc" else a
     if _needs_conversion_here(a):
         if type(a) is Tracer:
             a = as_numpy_number(a)
@@ -239,7 +240,9 @@ def array(
         >>> grad(lambda x: fnp.sum(fnp.array([[x, 1.0], [2.0, x * x]])))(3.0)
         np.float64(7.0)
     """
-    object = _without_objects(_without_labels(object), dtype)
+    object = _without_labels(object)
+    if dtype is not None:
+        object = _without_objects(object, dtype)
     if not _needs_conversion_here(object):
         try:
             made = np.array(object, dtype, copy=copy, order=order, subok=subok, ndmin=ndmin)

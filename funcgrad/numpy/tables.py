@@ -244,9 +244,10 @@ def table_constructor(cls: Any) -> Callable[..., Any]:
 
 
 def _with_constructing_methods(made: Any, cls: Any) -> Any:
-    """Give ``made`` the methods of a class of pandas that construct tables: they call ``made``, not the class."""
-    for name in CONSTRUCTING_METHODS & set(dir(cls)):
-        setattr(made, name, partial(getattr(cls, name).__func__, made))
+    """Give ``made`` the methods of a class of pandas that construct tables."""
+    if hasattr(cls, "from_dict"):
+        made.from_dict = partial(cls.from_dict.__func__, made)  # which calls ``made`` in place of the class
+        made.from_records = lambda *args, **kwargs: made(cls.from_records(*args, **kwargs))
     return made
 
 

@@ -624,8 +624,8 @@ def functions_of_elements(x):
     )
 
 
-DAMPED = np.frompyfunc(lambda a, b: a + 0.5 * math.tanh(b) if a < b else a * b, 2, 1)
-BENT = np.vectorize(lambda v, k=2: v**k if v > 0.5 else math.sin(v))
+DAMPED = np.frompyfunc(lambda a, b: 0.3 * a + 0.5 * math.tanh(a * b), 2, 1)
+BENT = np.vectorize(lambda v, k=2: v**k + math.sin(v))
 
 
 def functions_of_elements_made_outside(x):
