@@ -313,7 +313,7 @@ def _with_density(built: Callable[..., Any]) -> Callable[..., Any]:
         if not holds_traced((X,)):
             return built(self, X)
         if self.kernel not in _KERNELS:
-            _refuse_steps("the density", f"the kernel {self.kernel!r}", X, "Use kernel='gaussian'")
+            _refuse_steps(f"the density of the kernel {self.kernel!r}", X, "Use kernel='gaussian'")
         owner = _plain_estimator(self)
         found, tree = type(owner).score_samples(owner, _plain(X, "score_samples")), owner.tree_
         apart = _measure(self.metric)(X[:, None, :], np.asarray(tree.data), **(self.metric_params or {}))
@@ -331,8 +331,8 @@ def _with_flat_distances(built: Callable[..., Any]) -> Callable[..., Any]:
     """Wrap ``_euclidean_distances``: the distance of a point from itself has the derivative zero."""
 
     @wraps(built)
-    def call(X: Any, Y: Any, x_squares: Any = None, y_squares: Any = None, squared: bool = False) -> Any:
-        found = built(X, Y, x_squares, y_squares, True)
+    def call(X: Any, Y: Any, X_norm_squared: Any = None, Y_norm_squared: Any = None, squared: bool = False) -> Any:
+        found = built(X, Y, X_norm_squared, Y_norm_squared, True)
         return found if squared else sqrt_flat_at_zero(found)
 
     return call
@@ -348,9 +348,9 @@ def _chi2(X: Any, Y: Any, result: Any) -> None:
 # ---- results that are constant almost everywhere -------------------------------------------------------------
 
 
-def _refuse_steps(name: str, what: str, x: Any, instead: str) -> NoReturn:
+def _refuse_steps(result: str, x: Any, instead: str) -> NoReturn:
     raise ConversionError(
-        f"sklearn: {name} of {what} changes in steps only, so its derivative is zero almost everywhere, got a traced "
+        f"sklearn: {result} changes in steps only, so its derivative is zero almost everywhere, got a traced "
         f"{describe(x)}{user_line()}. {instead}, or, where zero is right, pass funcgrad.stop_gradient(x)."
     )
 
@@ -358,15 +358,29 @@ def _refuse_steps(name: str, what: str, x: Any, instead: str) -> NoReturn:
 _SMOOTH = "Use a smooth model, such as MLPRegressor or GaussianProcessRegressor"
 
 
-def _refusing_trees(name: str, what: str) -> Callable[[Any], Callable[..., Any]]:
-    """Return a wrapper for a method of decision trees, which compare numbers with thresholds."""
+def _refuse_prediction_of_trees(x: Any) -> NoReturn:
+    _refuse_steps("a prediction of trees", x, _SMOOTH)
+
+
+def _refuse_fit(what: str, instead: str) -> Callable[[Any], NoReturn]:
+    def refuse(x: Any) -> NoReturn:
+        raise ConversionError(
+            f"sklearn: {what} is done by compiled code, which accepts no traced values, got a traced {describe(x)}"
+            f"{user_line()}. {instead}, or, if a constant is meant, pass funcgrad.stop_gradient(x)."
+        )
+
+    return refuse
+
+
+def _refusing(refuse: Callable[[Any], NoReturn], last: int | None = None) -> Callable[[Any], Callable[..., Any]]:
+    """Return a wrapper for a method that refuses traced values among its arguments, or among the first ``last``."""
 
     def around(built: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(built)
         def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-            traced = [x for x in (*args, *kwargs.values()) if isinstance(x, Tracer) and holds_traced((x,))]
-            if traced:
-                _refuse_steps(name, what, traced[0], _SMOOTH)
+            for x in (*args, *kwargs.values())[:last]:
+                if isinstance(x, Tracer) and holds_traced((x,)):
+                    refuse(x)
             return built(self, *args, **kwargs)
 
         return call
@@ -381,8 +395,8 @@ def _refusing_uniform(name: str) -> Callable[[Any], Callable[..., Any]]:
         @wraps(built)
         def call(self: Any, X: Any) -> Any:
             if self.weights in (None, "uniform") and holds_traced((X,)) and not holds_traced((self._y,)):
-                what = "neighbours with uniform weights"
-                _refuse_steps(name, what, X, "Use weights='distance' or a function of the distances")
+                instead = "Use weights='distance' or a function of the distances"
+                _refuse_steps(f"{name} of neighbours with uniform weights", X, instead)
             return built(self, X)
 
         return with_example_loop(call, f"sklearn.neighbors.{name}")
@@ -434,9 +448,9 @@ SCIKIT_LEARN_WRAPPERS: dict[tuple[str, str], Callable[[Any], Callable[..., Any]]
         )
         for kind in kinds.split()
     },
-    **{
-        (module, f"{kind}.{method}"): _refusing_trees("the fit" if method[-3:] == "fit" else "a prediction", "trees")
-        for module, kind, *methods in _TREES
-        for method in methods
-    },
+    (_NEIGHBORS, "NeighborsBase._fit"): _refusing(
+        _refuse_fit("the search among points", "Compute distances from all points, by metrics.pairwise_distances"), 1
+    ),
+    **{(module, f"{kind}.{fit}"): _refusing(_refuse_fit("growing trees", _SMOOTH)) for module, kind, fit, _ in _TREES},
+    **{(module, f"{kind}.{predict}"): _refusing(_refuse_prediction_of_trees) for module, kind, _, predict in _TREES},
 }

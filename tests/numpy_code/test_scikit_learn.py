@@ -8,6 +8,7 @@ import pytest
 from helpers import close, differences, normal
 from sklearn import compose, metrics, neighbors, pipeline, svm
 from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.cluster import KMeans
 from sklearn.covariance import GraphicalLasso, LedoitWolf
 from sklearn.decomposition import PCA, KernelPCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
@@ -289,6 +290,8 @@ def test_neighbours_that_are_refused():
     model = neighbors.KNeighborsRegressor(weights="distance", metric="haversine").fit(X[:, :2], Y)
     with pytest.raises(ConversionError, match="the metric must be one that is differentiable, got 'haversine'"):
         grad(lambda v: model.predict(v[None])[0])(POINT[:2])
+    with pytest.raises(ConversionError, match="the search among points is done by compiled code"):
+        grad(lambda v: neighbors.NearestNeighbors().fit(X * v).kneighbors(X)[0].sum())(1.0)
 
 
 @pytest.mark.parametrize("kernel", ["gaussian", "exponential", "epanechnikov", "linear", "cosine"])
@@ -486,10 +489,12 @@ def test_covariances():
 
 
 def test_fits_that_are_refused():
-    with pytest.raises(ConversionError, match=r"the fit of trees changes in steps only"):
+    with pytest.raises(ConversionError, match="growing trees is done by compiled code"):
         grad(lambda v: DecisionTreeRegressor().fit(X * v, Y).predict(X)[0])(1.0)
     with pytest.raises(ConversionError, match=r"_libsvm.fit: it is compiled code"):
         grad(lambda C: svm.SVR(C=C).fit(X, Y).predict(X)[0])(1.0)
+    with pytest.raises(ConversionError, match=r"lloyd_iter_chunked_dense: it is compiled code"):
+        grad(lambda v: KMeans(2, n_init=1, random_state=0).fit(X * v).inertia_)(1.0)
     with pytest.raises(ConversionError, match=r"min_pos: it is compiled code"):
         grad(lambda v: Lars().fit(X * v, Y).coef_[0])(1.0)
     with pytest.raises(TypeError) as caught:
