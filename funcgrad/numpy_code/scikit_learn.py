@@ -237,6 +237,23 @@ def _mean_and_variance(
     return updated, (last_variance * last_sample_count + squares + between) / total, total
 
 
+def _imputed(self: Any, dist_pot_donors: Any, n_neighbors: int, fit_X_col: Any, mask_fit_X_col: Any) -> Any:
+    """Compute ``KNNImputer._calc_impute`` without masked arrays: the mean of the nearest rows that have the number."""
+    apart, missing = fnp.asarray(dist_pot_donors), np.asarray(known_value(mask_fit_X_col, "transform"))
+    nearest = fnp.argpartition(apart, n_neighbors - 1, axis=1)[:, :n_neighbors]
+    apart = fnp.take_along_axis(apart, nearest, axis=1)
+    kept = fnp.logical_not(fnp.isnan(apart)) & fnp.logical_not(fnp.take(missing, nearest))
+    apart = fnp.where(kept, apart, 1.0)
+    same = kept & (apart == 0)
+    weights = self.weights(apart) if callable(self.weights) else fnp.ones_like(apart)
+    if self.weights == "distance":
+        inverse = 1.0 / fnp.where(same, 1.0, apart)
+        weights = fnp.where(fnp.any(same, axis=1, keepdims=True), same * 1.0, inverse)
+    weights = fnp.where(kept, weights, 0.0)
+    values = fnp.where(kept, fnp.take(fit_X_col, nearest), 0.0)
+    return fnp.sum(weights * values, axis=1) / fnp.sum(weights, axis=1)
+
+
 # ---- nearest neighbours --------------------------------------------------------------------------------------
 
 _METRICS = {"infinity": "chebyshev", "l1": "cityblock", "l2": "euclidean", "manhattan": "cityblock", "p": "minkowski"}
@@ -420,6 +437,7 @@ SCIKIT_LEARN: dict[tuple[str, str], Callable[..., Any]] = {
         (_COORDINATES, name): with_example_loop(partial(_coordinate_descent, name), f"sklearn.linear_model.{name}")
         for name in (_DATA, _GRAM)
     },
+    ("sklearn.impute._knn", "KNNImputer._calc_impute"): _imputed,
     ("sklearn.metrics._pairwise_fast", "_chi2_kernel_fast"): _chi2,
     (_ARRAYS, "_all_with_any_reduction_axis_1"): on_plain_values(_ARRAYS, "_all_with_any_reduction_axis_1"),
     ("sklearn.utils.extmath", "_incremental_mean_and_var"): _mean_and_variance,

@@ -14,6 +14,7 @@ from sklearn.decomposition import PCA, KernelPCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.ensemble import BaggingRegressor, StackingRegressor, VotingRegressor
 from sklearn.gaussian_process import GaussianProcessClassifier, GaussianProcessRegressor, kernels
+from sklearn.impute import KNNImputer, SimpleImputer
 from sklearn.isotonic import IsotonicRegression
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import (
@@ -482,6 +483,19 @@ def test_fits_in_parts():
         return weighted(scaler.mean_) + weighted(scaler.scale_)
 
     check(fun, POINT, second=False)
+
+
+@pytest.mark.parametrize(
+    "weights", ["uniform", "distance", lambda apart: np.exp(-apart)], ids=["same", "distance", "function"]
+)
+def test_missing_numbers(weights):
+    hole = np.array([0.0, np.nan, 0.0])
+    points = X + np.where(normal(40, 3, seed=2) > 1, np.nan, 0.0)
+    nearest = KNNImputer(n_neighbors=3, weights=weights).fit(points)
+    check(lambda v: weighted(nearest.transform((v + hole)[None])), POINT, 1e-5, second=False)
+    close(nearest.transform(X[:1] + hole), from_numpy(nearest.transform)(X[:1] + hole))
+    mean = SimpleImputer().fit(points)
+    check(lambda v: weighted(mean.transform((v + hole)[None])), POINT, second=False)
 
 
 def test_covariances():
