@@ -237,6 +237,23 @@ def _mean_and_variance(
     return updated, (last_variance * last_sample_count + squares + between) / total, total
 
 
+def _imputed(self: Any, dist_pot_donors: Any, n_neighbors: int, fit_X_col: Any, mask_fit_X_col: Any) -> Any:
+    """Compute ``KNNImputer._calc_impute`` without masked arrays: the mean of the nearest rows that have the number."""
+    apart, missing = fnp.asarray(dist_pot_donors), np.asarray(known_value(mask_fit_X_col, "transform"))
+    nearest = fnp.argpartition(apart, n_neighbors - 1, axis=1)[:, :n_neighbors]
+    apart = fnp.take_along_axis(apart, nearest, axis=1)
+    kept = fnp.logical_not(fnp.isnan(apart)) & fnp.logical_not(fnp.take(missing, nearest))
+    apart = fnp.where(kept, apart, 1.0)
+    same = kept & (apart == 0)
+    weights = self.weights(apart) if callable(self.weights) else fnp.ones_like(apart)
+    if self.weights == "distance":
+        inverse = 1.0 / fnp.where(same, 1.0, apart)
+        weights = fnp.where(fnp.any(same, axis=1, keepdims=True), same * 1.0, inverse)
+    weights = fnp.where(kept, weights, 0.0)
+    values = fnp.where(kept, fnp.take(fit_X_col, nearest), 0.0)
+    return fnp.sum(weights * values, axis=1) / fnp.sum(weights, axis=1)
+
+
 # ---- nearest neighbours --------------------------------------------------------------------------------------
 
 _METRICS = {"infinity": "chebyshev", "l1": "cityblock", "l2": "euclidean", "manhattan": "cityblock", "p": "minkowski"}
@@ -313,7 +330,7 @@ def _with_density(built: Callable[..., Any]) -> Callable[..., Any]:
         if not holds_traced((X,)):
             return built(self, X)
         if self.kernel not in _KERNELS:
-            _refuse_steps("the density", f"the kernel {self.kernel!r}", X, "Use kernel='gaussian'")
+            _refuse_steps(f"the density of the kernel {self.kernel!r}", X, "Use kernel='gaussian'")
         owner = _plain_estimator(self)
         found, tree = type(owner).score_samples(owner, _plain(X, "score_samples")), owner.tree_
         apart = _measure(self.metric)(X[:, None, :], np.asarray(tree.data), **(self.metric_params or {}))
@@ -331,8 +348,8 @@ def _with_flat_distances(built: Callable[..., Any]) -> Callable[..., Any]:
     """Wrap ``_euclidean_distances``: the distance of a point from itself has the derivative zero."""
 
     @wraps(built)
-    def call(X: Any, Y: Any, x_squares: Any = None, y_squares: Any = None, squared: bool = False) -> Any:
-        found = built(X, Y, x_squares, y_squares, True)
+    def call(X: Any, Y: Any, X_norm_squared: Any = None, Y_norm_squared: Any = None, squared: bool = False) -> Any:
+        found = built(X, Y, X_norm_squared, Y_norm_squared, True)
         return found if squared else sqrt_flat_at_zero(found)
 
     return call
@@ -348,9 +365,9 @@ def _chi2(X: Any, Y: Any, result: Any) -> None:
 # ---- results that are constant almost everywhere -------------------------------------------------------------
 
 
-def _refuse_steps(name: str, what: str, x: Any, instead: str) -> NoReturn:
+def _refuse_steps(result: str, x: Any, instead: str) -> NoReturn:
     raise ConversionError(
-        f"sklearn: {name} of {what} changes in steps only, so its derivative is zero almost everywhere, got a traced "
+        f"sklearn: {result} changes in steps only, so its derivative is zero almost everywhere, got a traced "
         f"{describe(x)}{user_line()}. {instead}, or, where zero is right, pass funcgrad.stop_gradient(x)."
     )
 
@@ -358,15 +375,29 @@ def _refuse_steps(name: str, what: str, x: Any, instead: str) -> NoReturn:
 _SMOOTH = "Use a smooth model, such as MLPRegressor or GaussianProcessRegressor"
 
 
-def _refusing_trees(name: str, what: str) -> Callable[[Any], Callable[..., Any]]:
-    """Return a wrapper for a method of decision trees, which compare numbers with thresholds."""
+def _refuse_prediction_of_trees(x: Any) -> NoReturn:
+    _refuse_steps("a prediction of trees", x, _SMOOTH)
+
+
+def _refuse_fit(what: str, instead: str) -> Callable[[Any], NoReturn]:
+    def refuse(x: Any) -> NoReturn:
+        raise ConversionError(
+            f"sklearn: {what} is done by compiled code, which accepts no traced values, got a traced {describe(x)}"
+            f"{user_line()}. {instead}, or, if a constant is meant, pass funcgrad.stop_gradient(x)."
+        )
+
+    return refuse
+
+
+def _refusing(refuse: Callable[[Any], NoReturn], last: int | None = None) -> Callable[[Any], Callable[..., Any]]:
+    """Return a wrapper for a method that refuses traced values among its arguments, or among the first ``last``."""
 
     def around(built: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(built)
         def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-            traced = [x for x in (*args, *kwargs.values()) if isinstance(x, Tracer) and holds_traced((x,))]
-            if traced:
-                _refuse_steps(name, what, traced[0], _SMOOTH)
+            for x in (*args, *kwargs.values())[:last]:
+                if isinstance(x, Tracer) and holds_traced((x,)):
+                    refuse(x)
             return built(self, *args, **kwargs)
 
         return call
@@ -381,8 +412,8 @@ def _refusing_uniform(name: str) -> Callable[[Any], Callable[..., Any]]:
         @wraps(built)
         def call(self: Any, X: Any) -> Any:
             if self.weights in (None, "uniform") and holds_traced((X,)) and not holds_traced((self._y,)):
-                what = "neighbours with uniform weights"
-                _refuse_steps(name, what, X, "Use weights='distance' or a function of the distances")
+                instead = "Use weights='distance' or a function of the distances"
+                _refuse_steps(f"{name} of neighbours with uniform weights", X, instead)
             return built(self, X)
 
         return with_example_loop(call, f"sklearn.neighbors.{name}")
@@ -406,6 +437,7 @@ SCIKIT_LEARN: dict[tuple[str, str], Callable[..., Any]] = {
         (_COORDINATES, name): with_example_loop(partial(_coordinate_descent, name), f"sklearn.linear_model.{name}")
         for name in (_DATA, _GRAM)
     },
+    ("sklearn.impute._knn", "KNNImputer._calc_impute"): _imputed,
     ("sklearn.metrics._pairwise_fast", "_chi2_kernel_fast"): _chi2,
     (_ARRAYS, "_all_with_any_reduction_axis_1"): on_plain_values(_ARRAYS, "_all_with_any_reduction_axis_1"),
     ("sklearn.utils.extmath", "_incremental_mean_and_var"): _mean_and_variance,
@@ -434,9 +466,9 @@ SCIKIT_LEARN_WRAPPERS: dict[tuple[str, str], Callable[[Any], Callable[..., Any]]
         )
         for kind in kinds.split()
     },
-    **{
-        (module, f"{kind}.{method}"): _refusing_trees("the fit" if method[-3:] == "fit" else "a prediction", "trees")
-        for module, kind, *methods in _TREES
-        for method in methods
-    },
+    (_NEIGHBORS, "NeighborsBase._fit"): _refusing(
+        _refuse_fit("the search among points", "Compute distances from all points, by metrics.pairwise_distances"), 1
+    ),
+    **{(module, f"{kind}.{fit}"): _refusing(_refuse_fit("growing trees", _SMOOTH)) for module, kind, fit, _ in _TREES},
+    **{(module, f"{kind}.{predict}"): _refusing(_refuse_prediction_of_trees) for module, kind, _, predict in _TREES},
 }

@@ -8,11 +8,13 @@ import pytest
 from helpers import close, differences, normal
 from sklearn import compose, metrics, neighbors, pipeline, svm
 from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.cluster import KMeans
 from sklearn.covariance import GraphicalLasso, LedoitWolf
 from sklearn.decomposition import PCA, KernelPCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.ensemble import BaggingRegressor, StackingRegressor, VotingRegressor
 from sklearn.gaussian_process import GaussianProcessClassifier, GaussianProcessRegressor, kernels
+from sklearn.impute import KNNImputer, SimpleImputer
 from sklearn.isotonic import IsotonicRegression
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import (
@@ -289,6 +291,8 @@ def test_neighbours_that_are_refused():
     model = neighbors.KNeighborsRegressor(weights="distance", metric="haversine").fit(X[:, :2], Y)
     with pytest.raises(ConversionError, match="the metric must be one that is differentiable, got 'haversine'"):
         grad(lambda v: model.predict(v[None])[0])(POINT[:2])
+    with pytest.raises(ConversionError, match="the search among points is done by compiled code"):
+        grad(lambda v: neighbors.NearestNeighbors().fit(X * v).kneighbors(X)[0].sum())(1.0)
 
 
 @pytest.mark.parametrize("kernel", ["gaussian", "exponential", "epanechnikov", "linear", "cosine"])
@@ -481,15 +485,30 @@ def test_fits_in_parts():
     check(fun, POINT, second=False)
 
 
+@pytest.mark.parametrize(
+    "weights", ["uniform", "distance", lambda apart: np.exp(-apart)], ids=["same", "distance", "function"]
+)
+def test_missing_numbers(weights):
+    hole = np.array([0.0, np.nan, 0.0])
+    points = X + np.where(normal(40, 3, seed=2) > 1, np.nan, 0.0)
+    nearest = KNNImputer(n_neighbors=3, weights=weights).fit(points)
+    check(lambda v: weighted(nearest.transform((v + hole)[None])), POINT, 1e-5, second=False)
+    close(nearest.transform(X[:1] + hole), from_numpy(nearest.transform)(X[:1] + hole))
+    mean = SimpleImputer().fit(points)
+    check(lambda v: weighted(mean.transform((v + hole)[None])), POINT, second=False)
+
+
 def test_covariances():
     check(lambda v: weighted(LedoitWolf().fit(X * v).covariance_), POINT + 1, second=False)
 
 
 def test_fits_that_are_refused():
-    with pytest.raises(ConversionError, match=r"the fit of trees changes in steps only"):
+    with pytest.raises(ConversionError, match="growing trees is done by compiled code"):
         grad(lambda v: DecisionTreeRegressor().fit(X * v, Y).predict(X)[0])(1.0)
     with pytest.raises(ConversionError, match=r"_libsvm.fit: it is compiled code"):
         grad(lambda C: svm.SVR(C=C).fit(X, Y).predict(X)[0])(1.0)
+    with pytest.raises(ConversionError, match=r"lloyd_iter_chunked_dense: it is compiled code"):
+        grad(lambda v: KMeans(2, n_init=1, random_state=0).fit(X * v).inertia_)(1.0)
     with pytest.raises(ConversionError, match=r"min_pos: it is compiled code"):
         grad(lambda v: Lars().fit(X * v, Y).coef_[0])(1.0)
     with pytest.raises(TypeError) as caught:
