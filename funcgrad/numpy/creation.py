@@ -136,24 +136,28 @@ def _stack_nested(items: Any) -> Array:
 
 
 def _as_object_array(items: Any) -> np.ndarray | None:
-    """Convert a nested list of tracers and other objects to an object array; None if all entries are numeric."""
-    marks: dict[int, tuple[Any, Any]] = {}
+    """Convert a nested list of tracers and other objects to an object array; None if it is one array of numbers."""
+    marks: dict[int, tuple[Any, Any]] = {}  # what stands for a tracer, or for an element of one, in NumPy's hands
+
+    def mark(x: Any) -> Any:
+        made: Any = object()
+        if x.shape:
+            made = np.empty(x.shape, object)
+            for place in np.ndindex(x.shape):
+                made[place] = mark(x[place])
+        marks[id(made)] = made, x
+        return made
 
     def marked(x: Any) -> Any:
-        if is_sequence(x):
-            return [marked(item) for item in x]
-        if not isinstance(x, Tracer):
-            return x
-        mark: Any = np.empty(x.shape, object) if x.shape else object()
-        marks[id(mark)] = mark, x
-        return mark
+        return [marked(item) for item in x] if is_sequence(x) else mark(x) if isinstance(x, Tracer) else x
 
     made = np.asarray(marked(items), object)
-    if all(id(x) in marks or isinstance(x, (int, float, complex, np.number)) for x in made.flat):
+    numbers = (int, float, complex, np.number)
+    if all(isinstance(x, numbers) or (id(x) in marks and type(x) is object) for x in made.flat):
         return None
-    for place, x in enumerate(made.flat):
-        if id(x) in marks:
-            made.flat[place] = marks[id(x)][1]
+    for place in np.ndindex(made.shape):
+        if (known := marks.get(id(made[place]))) is not None:
+            made[place] = known[1]
     return made
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from enum import EnumMeta
 from functools import cached_property, partial, partialmethod, singledispatchmethod
+from inspect import getattr_static
 from threading import RLock
 from types import FunctionType, MemberDescriptorType, ModuleType
 from typing import Any
@@ -449,6 +450,8 @@ def _attribute_hooks(cls: type, translate: Any) -> dict[str, Any]:
                 return value
         if original_getattr is not None:
             return original_getattr(self, name)
+        if (member := getattr_static(type(self), name, None)) is not None and hasattr(type(member), "__get__"):
+            return member.__get__(self, type(self))  # raises its own AttributeError again, which brought Python here
         raise AttributeError(f"{cls.__name__!r} object has no attribute {name!r}", name=name, obj=self)
 
     def all_attributes(self: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Descriptors of a program's classes: their methods are rebuilt, as properties are."""
+"""Descriptors of a program's classes, whose methods are rebuilt as properties are, and arrays of objects."""
 
 import math
 
@@ -63,6 +63,20 @@ class Child(Model):
         return super().cost(x) * math.cos(x)
 
 
+class Unfinished:
+    table = None
+
+    @property
+    def center(self):
+        return self.table.mean()
+
+    def cost(self, x):
+        return math.sin(x) * self.center
+
+    def other_cost(self, x):
+        return math.sin(x) * self.other
+
+
 @pytest.mark.parametrize("make", [Model, Child])
 def test_methods_of_descriptors_are_rebuilt(make):
     outside = make()
@@ -74,6 +88,15 @@ def test_methods_of_descriptors_are_rebuilt(make):
         np.testing.assert_allclose(hessian(fun)(0.5), second, rtol=1e-7)
         np.testing.assert_allclose(vmap(grad(fun))(np.array([0.5, 0.7])), [grad(fun)(0.5), grad(fun)(0.7)], rtol=1e-12)
     assert vars(outside) == {"_rate": np.exp(0.3)}
+
+
+def test_an_error_of_a_property_keeps_its_text():
+    """Python asks `__getattr__`, which rebuilt classes have, when a property raises an `AttributeError`."""
+    fails = Unfinished()
+    with pytest.raises(AttributeError, match="'NoneType' object has no attribute 'mean'"):
+        grad(fails.cost)(0.5)
+    with pytest.raises(AttributeError, match="'Unfinished' object has no attribute 'other'"):
+        grad(fails.other_cost)(0.5)
 
 
 def test_a_descriptor_deletes():
@@ -99,3 +122,19 @@ def test_objects_are_compared():
 
     expected = 2 * math.cos(0.5) + 1.0 + 2 * 0.5 + 2.0
     np.testing.assert_allclose(grad(fun)(0.5), expected, rtol=1e-12)
+
+
+def test_arrays_of_arrays():
+    """Arrays of different lengths are objects; those of one shape become one array of numbers."""
+
+    def fun(x):
+        row = np.array([math.sin(x), 2.0, 3.0])
+        same = np.array([row, [1.0, 2.0, 3.0]], dtype=object)
+        different = np.array([row, row[:2]], dtype=object)
+        mixed = np.array([row, [None, 1.0, x]], dtype=object)
+        axes = np.array(np.ogrid[:3, :4], dtype=object)
+        shapes = same.shape, different.shape, mixed.shape, axes.shape, different[1].shape, axes[1].shape
+        assert shapes == ((2, 3), (2,), (2, 3), (2,), (2,), (1, 4))
+        return same.sum() + different[1].sum() + mixed[0, 0] * mixed[1, 2] + axes[1].sum() * x
+
+    np.testing.assert_allclose(grad(fun)(0.5), 2 * math.cos(0.5) + 0.5 * math.cos(0.5) + math.sin(0.5) + 6, rtol=1e-12)
