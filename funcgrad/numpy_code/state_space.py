@@ -43,7 +43,7 @@ def _filter_of_models(built: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class _Found:
-    """What statsmodels reads from a filter to compute the likelihood."""
+    """Results of a filter that statsmodels reads to compute the likelihood."""
 
     def __init__(self, **found: Any) -> None:
         self.__dict__.update(found)
