@@ -42,22 +42,15 @@ class Rebuilt:
     Args:
         fun: a user's function.
         level: how much is rebuilt, see ``translation``.
-        plan: how to call the function, if it is known.
     """
 
-    __slots__ = ("_owner", "_plan", "fun", "level")
+    __slots__ = ("_plan", "fun", "level")
     retries_itself = True
 
-    def __init__(self, fun: Callable[..., Any], level: int, plan: _CallPlan | None = None) -> None:
-        self.fun, self._owner, function = fun, None, fun
+    def __init__(self, fun: Callable[..., Any], level: int) -> None:
+        self.fun = fun
         self.level = level
-        if type(fun) is MethodType and type(fun.__func__) is FunctionType:
-            function, self._owner = fun.__func__, fun.__self__
-        self._plan = _CallPlan(function, level) if plan is None else plan
-
-    def of_method(self, method: MethodType) -> Rebuilt:
-        """Return ``method``, whose function this is, rebuilt: what was found out about the function holds for it."""
-        return Rebuilt(method, self.level, self._plan)
+        self._plan = _CallPlan(fun, level)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:  # noqa: C901, PLR0912 - helper calls would cost a tenth
         """Run the function."""
@@ -81,8 +74,8 @@ class Rebuilt:
                 if type(x) not in _UNREPLACED:
                     given = tuple(map(translate.argument, args))
                     break
-            if (owner := self._owner) is not None:
-                given = (translate.owner(owner, run, begins), *given)
+            if plan.owner is not None:
+                given = (translate.owner(plan.owner, run, begins), *given)
             if built is None or (built[1] and not has_same_values(built[1])):
                 built = plan.current_replacement(translate)
             if kwargs:
@@ -107,8 +100,7 @@ class Rebuilt:
             if not translate.is_stale():
                 return self._plan
             _TRANSLATORS[level] = Translator(level)
-        _LATEST.clear()
-        self._plan = _CallPlan(self._plan.function, level)
+        self._plan = _CallPlan(self.fun, level)
         return self._plan
 
     def __getattr__(self, name: str) -> Any:
@@ -124,15 +116,18 @@ class _CallPlan:
     Attributes:
         translate: the translator.
         function: the function; for a method, its function.
+        owner: the object of a method, else None.
         built: the replacement, valid in every run while its closure variables stay; None if no such replacement exists.
     """
 
-    __slots__ = ("built", "function", "translate")
+    __slots__ = ("built", "function", "owner", "translate")
 
-    def __init__(self, function: Any, level: int) -> None:
+    def __init__(self, fun: Any, level: int) -> None:
         self.translate = _TRANSLATORS[level]
         self.built: Built | None = None
-        self.function = function
+        self.function, self.owner = fun, None
+        if type(fun) is MethodType and type(fun.__func__) is FunctionType:
+            self.function, self.owner = fun.__func__, fun.__self__
 
     def current_replacement(self, translate: Translator) -> Built:
         """Return the current replacement for the function."""
@@ -283,9 +278,10 @@ def rebuilt_if_known(fun: Any) -> Any:
     if not built_before:
         return fun
     kind = type(fun)
-    function = fun.__func__ if kind is MethodType else fun
-    if type(function) is FunctionType:
-        code = function.__code__
+    if kind is FunctionType:
+        code = fun.__code__
+    elif kind is MethodType and type(fun.__func__) is FunctionType:
+        code = fun.__func__.__code__
     elif hasattr(kind, "retries_itself"):
         return fun
     else:
@@ -293,14 +289,14 @@ def rebuilt_if_known(fun: Any) -> Any:
     found = built_before.get(id(code))
     if found is None or found() is not code or is_as_written():
         return fun
-    if type(function) is not FunctionType:
+    if kind is not FunctionType:
         return Rebuilt(fun, found.stored)
     made = _LATEST.get(id(code))
-    if made is None or made.fun is not function or made.level != found.stored:
+    if made is None or made.fun is not fun or made.level != found.stored:
         if len(_LATEST) > _MANY:
             _LATEST.clear()
-        made = _LATEST[id(code)] = Rebuilt(function, found.stored)
-    return made if function is fun else made.of_method(fun)
+        made = _LATEST[id(code)] = Rebuilt(fun, found.stored)
+    return made
 
 
 def run_or_rebuild(fun: Any, work: Callable[[Any], Any]) -> Any:
