@@ -12,7 +12,6 @@ import sys
 from array import array
 from collections import UserList
 from collections.abc import Callable, Iterable, Sequence
-from inspect import CO_VARARGS
 from types import FunctionType
 from typing import Any, TypeAlias
 
@@ -331,7 +330,11 @@ def check_definition(name: Any, impl: Any, arity: int) -> None:
             f"extend: the first argument must be the name of the operation, got {core.describe(name)}. Write "
             'elementwise("name", routine, ...), and likewise for the other kinds.'
         )
-    if type(impl) is FunctionType and impl.__code__.co_argcount <= arity and not impl.__code__.co_flags & CO_VARARGS:
+    if (
+        type(impl) is FunctionType
+        and impl.__code__.co_argcount <= arity
+        and not impl.__code__.co_flags & inspect.CO_VARARGS
+    ):
         raise InputError(
             f"{name}: the routine must take the array namespace and {arity} arrays, got a function of "
             f"{impl.__code__.co_argcount}. Write lambda xp, x: ..., or numpy_only(routine) for a routine of NumPy."
