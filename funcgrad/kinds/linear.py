@@ -569,7 +569,7 @@ def product_in_place(ct: Any, factor: Any) -> Any:
 def _can_take(ct: ndarray, factor: Any) -> bool:
     """Whether the product of ``ct`` and ``factor`` has the shape and dtype of ``ct``."""
     if type(factor) is ndarray:
-        return factor.dtype is ct.dtype and (factor.shape == ct.shape or not factor.shape)
+        return factor.dtype is ct.dtype and (factor.shape == ct.shape or np.broadcast(factor, ct).shape == ct.shape)
     return type(factor) is float and ct.dtype.kind == "f"
 
 

@@ -101,13 +101,24 @@ def getitem_of_array(x: Any, index: Any) -> Any:
                [3, 4],
                [1, 2]])
     """
+    rows = whole_rows(index, x.shape) if type(x) is ndarray else None
+    return x[index] if rows is None or not x.flags.c_contiguous or not rows.flags.c_contiguous else x.take(rows, 0)
+
+
+def whole_rows(index: Any, shape: Shape) -> Any:
+    """Return the array of integers with which ``index`` names whole rows of an array of ``shape``; None if it does not.
+
+    Example:
+        >>> whole_rows((np.array([1, 0]), slice(None)), (2, 2))
+        array([1, 0])
+    """
     rows, rest = (index[0], index[1:]) if type(index) is tuple and index else (index, ())
-    if type(rows) is not ndarray or type(x) is not ndarray or rows.dtype.kind != "i" or not 1 < x.ndim > len(rest):
-        return x[index]
-    for e, n in zip(rest, x.shape[1:], strict=False):
+    if type(rows) is not ndarray or rows.dtype.kind != "i" or not rows.ndim or not 1 < len(shape) > len(rest):
+        return None
+    for e, n in zip(rest, shape[1:], strict=False):
         if type(e) is not slice or e.indices(n) != (0, n, 1):
-            return x[index]
-    return x.take(rows, 0) if rows.ndim and x.flags.c_contiguous and rows.flags.c_contiguous else x[index]
+            return None
+    return rows
 
 
 def covers_all(spec: Spec, shape: Shape) -> bool:

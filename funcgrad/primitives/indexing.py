@@ -6,8 +6,9 @@ of them into one buffer. So n reads cost n times their own size, not n arrays of
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
+from math import prod
 from operator import is_not, itemgetter
 from typing import Any
 
@@ -35,6 +36,7 @@ from funcgrad.primitives.index_spec import (
     is_numpy,
     is_static,
     parse_index,
+    whole_rows,
 )
 from funcgrad.primitives.shaping import concatenate
 from funcgrad.reverse import SparseCotangent, make_recorder, vjp_for_all, vjp_of_each
@@ -45,6 +47,8 @@ from funcgrad.writable import CONSTANTS, as_array, is_buffer, make_buffer, writa
 ndarray = np.ndarray
 float64 = np.float64
 _NUMPY_OR_NONE = NUMPY_TYPES | {type(None)}
+#: The number of elements that are added to a sum at a time. Their places then fit into the processor's cache.
+_PIECE = 2**15
 
 
 def getitem(x: Array, index: Any) -> Array:
@@ -397,9 +401,23 @@ def _accumulate(index: Any, *pairs: tuple[ndarray, Any]) -> None:
         for total, ct in pairs:
             np.add.at(total, index, ct)
     else:  # add.at is fast in one dimension only
-        places = getitem_of_array(np.arange(total.size).reshape(total.shape), index).reshape(-1)
-        for total, ct in pairs:
-            np.add.at(total.reshape(-1), places, np.asarray(ct).reshape(-1))
+        flat = [(total.reshape(-1), np.asarray(ct).reshape(-1)) for total, ct in pairs]
+        for piece, places in _flat_places(index, total.shape):
+            for into, elements in flat:
+                np.add.at(into, places, elements[piece])
+
+
+def _flat_places(index: Any, shape: Shape) -> Iterator[tuple[slice, ndarray]]:
+    """Yield the flat positions of the elements that ``index`` names, a piece at a time, which needs less memory."""
+    table = np.arange(prod(shape)).reshape(shape)
+    rows = whole_rows(index, shape)
+    if rows is None:
+        yield slice(None), table[index].reshape(-1)
+        return
+    rows, length = rows.reshape(-1), prod(shape[1:])
+    step = max(_PIECE // max(length, 1), 1)
+    for i in range(0, len(rows), step):
+        yield slice(i * length, (i + step) * length), table.take(rows[i : i + step], 0).reshape(-1)
 
 
 def _has_no_duplicates(index: Any, shape: Shape) -> bool:

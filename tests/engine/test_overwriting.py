@@ -135,12 +135,14 @@ def addressed():
 
 
 @pytest.mark.counts
-def test_unshared_arrays_are_overwritten():
-    """The product with a number needs no new array: the address stays the same while the old array is alive."""
+@pytest.mark.parametrize("factor", [0.5, Y, Y[:1], Y[:4, None]], ids=["number", "array", "one", "column"])
+def test_unshared_arrays_are_overwritten(factor):
+    """The product with a constant needs no new array: the address stays the same while the old array is alive."""
     addresses, made, noted = addressed()
+    x, ct = (a.reshape(4, -1) if np.ndim(factor) == 2 else a for a in (X, CT))
 
-    _, pullback = vjp(lambda x: observed(made)(observed(noted)(x) * 0.5), X)
-    np.testing.assert_array_equal(pullback(CT)[0], CT * 0.5)
+    _, pullback = vjp(lambda x: observed(made)(observed(noted)(x) * factor), x)
+    np.testing.assert_array_equal(pullback(ct)[0], ct * factor)
     assert addresses[0] == addresses[1]
 
 

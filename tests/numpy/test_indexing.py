@@ -1,6 +1,7 @@
 """Reads of parts of arrays: NumPy's rules under every transform, and the cost of many reads."""
 
 import itertools
+import tracemalloc
 
 import jax
 import jax.numpy as jnp
@@ -362,6 +363,33 @@ def test_dtypes(dtype):
         expected = np.zeros(x.shape)
         np.add.at(expected, index, 1)
         np.testing.assert_array_equal(ct, expected)
+
+
+@pytest.mark.parametrize("shape", [(50, 7), (50, 3, 2), (50, 0)])
+def test_many_rows_are_added_in_pieces(shape):
+    """Rows with numbers from both ends, more than one piece of them, in first and in forward over reverse mode."""
+    rows = np.random.default_rng(0).integers(-50, 50, (40, 500))
+    weights = np.random.default_rng(1).normal(size=(*rows.shape, *shape[1:]))
+    expected = np.zeros(shape)
+    np.add.at(expected, rows, weights)
+    table = np.ones(shape)
+    f = lambda t: fnp.sum(t[rows] ** 2 * weights) / 2
+    np.testing.assert_array_equal(grad(lambda t: fnp.sum(t[rows] * weights))(table), expected)
+    np.testing.assert_allclose(jvp(grad(f), (table,), (table,))[1], expected, atol=1e-11)
+    np.testing.assert_allclose(vjp(grad(f), table)[1](table)[0], expected, atol=1e-11)
+
+
+def test_rows_are_added_without_a_table_of_their_places():
+    rows = np.arange(200_000) % 50
+    read, pullback = vjp(lambda t: t[rows], np.ones((50, 10)))
+    tracemalloc.start()
+    try:
+        (gradient,) = pullback(read)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert (gradient == 4_000).all()
+    assert peak < read.nbytes / 4
 
 
 def test_a_large_table_read_in_few_places():
