@@ -348,7 +348,7 @@ class Primitive:
         batch: ``batch(size, args, batched, params) -> (ans, batched)``; batch axes come first. The flags ``batched``
             say which arguments are batched; in the result, whether it is batched, or which of several results are.
         multiple: whether the result is a tuple of arrays.
-        loose: whether shape or dtype of a result depend on the values of the arguments. A captured graph
+        data_dependent: whether shape or dtype of a result depend on the values of the arguments. A captured graph
             is then valid only while shape and dtype stay the same.
         runs_user_code: whether the operation runs user functions. These may hold values of the ``vmap`` around them, so
             ``batch`` receives the trace of the ``vmap`` in place of ``size``.
@@ -361,10 +361,10 @@ class Primitive:
         "arithmetic",
         "batch",
         "call",
+        "data_dependent",
         "foreign",
         "forward",
         "impl",
-        "loose",
         "multiple",
         "name",
         "number_primitive",
@@ -383,7 +383,7 @@ class Primitive:
         batch: Callable[..., tuple[Any, Any]],
         *,
         multiple: bool = False,
-        loose: bool = False,
+        data_dependent: bool = False,
         runs_user_code: bool = False,
         reuse: Callable[..., Any] | None = None,
     ) -> None:
@@ -393,7 +393,7 @@ class Primitive:
         self.forward = forward
         self.batch = batch
         self.multiple = multiple
-        self.loose = loose
+        self.data_dependent = data_dependent
         self.runs_user_code = runs_user_code
         self.call: Callable[..., Any] = lambda *args, **params: bind(self, args, params)
         #: Function for arguments that are not values, such as a sparse matrix; it returns None if it cannot take them.

@@ -308,7 +308,7 @@ class Recording:
             for slot in over.get(number, ()):
                 del values[slot]
             ans = _apply_reusing(primitive, args, params)
-            if primitive.loose:
+            if primitive.data_dependent:
                 self._check_kind(self.operations[number], ans)
             if primitive.multiple:
                 values.update(zip(out, ans, strict=True))
@@ -333,13 +333,13 @@ class Recording:
         return found
 
     def _prune(self) -> None:
-        """Keep only operations that outputs, decisions or loose operations (with value-dependent shapes) need."""
+        """Keep only operations that outputs, decisions or operations with data-dependent shapes need."""
         steps = self.operations
         lasting = _needed(steps, self.outputs)
         if len(lasting) == len(steps):
             return
-        loose = [out for step in steps if step.primitive.loose for out in step.outs]
-        steering = _needed(steps, [*self.decisions, *loose])
+        uncertain = [out for step in steps if step.primitive.data_dependent for out in step.outs]
+        steering = _needed(steps, [*self.decisions, *uncertain])
         # reverse mode saves nothing for operations that no output needs
         self.operations = [
             step if number in lasting else step._replace(note=step.note and step.note._replace(saved=()))

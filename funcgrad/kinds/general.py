@@ -42,8 +42,8 @@ def multilinear(
     transposes: Sequence[Rule],
     batch: Batching,
     foreign: Callable[..., Any] | None = None,
-    meets: Callable[[Any, Any], bool] | None = None,
-    at_once: Callable[..., Any] | None = None,
+    conforms: Callable[[Any, Any], bool] | None = None,
+    direct: Callable[..., Any] | None = None,
     operator: Callable[..., Any] | None = None,
 ) -> Operation:
     """Define an operation that is linear in each of its arguments when the others are held fixed.
@@ -57,9 +57,9 @@ def multilinear(
             if it works along its parameter ``axis``; "loop", one example after another; or a batching rule.
         foreign: ``foreign(*args)`` for arguments that are not values, such as a sparse matrix; it returns None for
             arguments that it cannot take either.
-        meets: a predicate of two factors: whether nothing broadcasts or promotes, so that the transposes give
+        conforms: a predicate of two factors: whether nothing broadcasts or promotes, so that the transposes give
             cotangents of the shape and dtype of their arguments. Without it, products do not take the fast path.
-        at_once: a function of two factors that returns their product if ``meets`` holds, else None. It saves a call.
+        direct: a function of two factors that returns their product if ``conforms`` holds, else None. It saves a call.
         operator: Python's binary operator that computes the same. It is used for an operand that is not a value.
 
     Raises:
@@ -87,7 +87,7 @@ def multilinear(
 
     vjp_rules = [_VJPRule(name, rule) for rule in transposes]
     jvp_rules = [jvp(i) for i in range(len(vjp_rules))]
-    call = _make_operation(name, impl, vjp_rules, jvp_rules, batch, multiple=False, meets=meets, at_once=at_once)
+    call = _make_operation(name, impl, vjp_rules, jvp_rules, batch, multiple=False, conforms=conforms, direct=direct)
     made: Primitive = call.primitive  # type: ignore[attr-defined]
     made.foreign, made.operator = foreign, None if operator is None else operator.__name__
     return call
@@ -102,9 +102,9 @@ def primitive(
     batch: Batching,
     multiple: bool = False,
     sparse: bool = False,
-    loose: bool = False,
-    hidden: int = 0,
-    meets: Callable[..., bool] | None = None,
+    data_dependent: bool = False,
+    residuals: int = 0,
+    conforms: Callable[..., bool] | None = None,
 ) -> Operation:
     """Define an operation with rules of its own, for reverse mode, forward mode or both.
 
@@ -121,10 +121,10 @@ def primitive(
         multiple: whether the result is a tuple of arrays; then ``ans``, ``ct`` and the results of ``jvps``
             are sequences.
         sparse: whether ``vjps`` get None as the cotangent of a result on which nothing depends; if not, they get zeros.
-        loose: whether shape or dtype of a result depend on the values of the arguments.
-        hidden: the number of results after the first that only the rules use; then the operation returns only the
+        data_dependent: whether shape or dtype of a result depend on the values of the arguments.
+        residuals: the number of results after the first that only the rules use; then the operation returns only the
             first result, and ``sparse`` must be true.
-        meets: a predicate of the arguments: whether ``vjps`` give cotangents of the arguments' shapes and dtypes
+        conforms: a predicate of the arguments: whether ``vjps`` give cotangents of the arguments' shapes and dtypes
             without further work. An operation of three arguments with this predicate has no parameters.
 
     Raises:
@@ -154,9 +154,17 @@ def primitive(
             None if vjp is None else _JVPRule(name, vjp.rule, i, transposed=True) for i, vjp in enumerate(vjp_rules)
         ]
     whole = _make_operation(
-        name, impl, vjp_rules, jvp_rules, batch, multiple=multiple, sparse=sparse, loose=loose, meets=meets
+        name,
+        impl,
+        vjp_rules,
+        jvp_rules,
+        batch,
+        multiple=multiple,
+        sparse=sparse,
+        data_dependent=data_dependent,
+        conforms=conforms,
     )
-    return _first_of(whole, vjp_rules, hidden) if hidden else whole
+    return _first_of(whole, vjp_rules, residuals) if residuals else whole
 
 
 def _parts(x: Any) -> list[Any]:
@@ -172,16 +180,16 @@ class _VJPRule:
         self.rule = rule
         self.transposed = transposed
 
-    def expression(self, position: int, meets: bool, params: bool, saved: set[str]) -> str:
-        """Return the expression of an argument's cotangent; ``meets`` if it needs no change of shape or dtype."""
+    def expression(self, position: int, conforms: bool, params: bool, saved: set[str]) -> str:
+        """Return the expression of an argument's cotangent; ``conforms`` if it needs no change of shape or dtype."""
         like = f"like_{position}"
         own = ARGUMENT_NAMES[position] if position < len(ARGUMENT_NAMES) else ""
-        shape = f"{like}[0]" if not meets else f"{own}.shape" if own in saved else f"shape_{position}"
+        shape = f"{like}[0]" if not conforms else f"{own}.shape" if own in saved else f"shape_{position}"
         values = [shape if n == "shape" else n for n in self.names]
         if self.transposed:
             return f"conform(transposed(ct, rule_{position}, {like}, params, {', '.join(values)}), *{like})"
         found = f"rule_{position}({', '.join(('ct', *values, *['**params'] * params))})"
-        return found if meets else f"conform({found}, *{like})"
+        return found if conforms else f"conform({found}, *{like})"
 
 
 def _transposed(ct: Any, rule: Rule, like: tuple[Any, Any], params: dict[str, Any], *values: Any) -> Any:
@@ -234,16 +242,16 @@ class _Rules:
         name: the name of the operation.
         vjp_rules: the VJP rule of each argument, None if there is no derivative.
         filled: whether zeros represent the cotangents of results on which nothing depends.
-        meets: see ``multilinear``.
+        conforms: see ``multilinear``.
     """
 
     primitive: Primitive
     call: Operation
 
     def __init__(
-        self, name: str, vjp_rules: Sequence[_VJPRule | None], filled: bool, meets: Callable[[Any, Any], bool] | None
+        self, name: str, vjp_rules: Sequence[_VJPRule | None], filled: bool, conforms: Callable[[Any, Any], bool] | None
     ) -> None:
-        self.name, self.vjp_rules, self.filled, self.meets = name, vjp_rules, filled, meets
+        self.name, self.vjp_rules, self.filled, self.conforms = name, vjp_rules, filled, conforms
         self._plans: dict[Any, Any] = {}
 
     def reverse(self, args: Any, traced: Any, params: Any) -> Any:
@@ -254,24 +262,24 @@ class _Rules:
 
     def plan_vjp(self, args: Any, traced: Any, params: Any, ans: Any) -> Any:
         """Plan the VJP of a result that was computed already: return it, the VJP rule, and the saved values."""
-        meets = self.meets is not None and self.meets(*args)
-        key = (traced, meets, bool(params))
+        conforms = self.conforms is not None and self.conforms(*args)
+        key = (traced, conforms, bool(params))
         plan = self._plans.get(key)
         if plan is None:
             plan = self._plans[key] = self._make_plan(*key)
         vjp, save = plan
         return (ans, None, ()) if vjp is None else (ans, vjp, save(args, ans, params))
 
-    def _make_plan(self, traced: Sequence[int], meets: bool, params: bool) -> tuple[VJP | None, Any]:
+    def _make_plan(self, traced: Sequence[int], conforms: bool, params: bool) -> tuple[VJP | None, Any]:
         """Return the VJP rule for the traced arguments, and the function that returns the values to save."""
-        vjp, names = self.vjp_and_names(traced, meets, params)
+        vjp, names = self.vjp_and_names(traced, conforms, params)
         return vjp, None if vjp is None else _make_saver(self.name, names)
 
     def cotangent(self, expression: str) -> str:
         """Return ``expression``, changed to use zeros for results on which nothing depends."""
         return expression.replace("(ct", "(filled(ct, results)", 1) if self.filled else expression
 
-    def vjp_and_names(self, traced: Sequence[int], meets: bool, params: bool) -> tuple[VJP | None, list[str]]:
+    def vjp_and_names(self, traced: Sequence[int], conforms: bool, params: bool) -> tuple[VJP | None, list[str]]:
         """Return the VJP rule for the traced arguments, and the names of the values that are saved for the rule."""
         rules = [self.vjp_rules[i] for i in traced]
         if not any(rules):
@@ -279,7 +287,7 @@ class _Rules:
         named = {n for rule in rules if rule is not None for n in rule.names}
         names = [n for n in (*ARGUMENT_NAMES, "ans", "args") if n in named]
         pairs = zip(traced, rules, strict=True)
-        expressions = [rule.expression(i, meets, params, named) if rule else "None" for i, rule in pairs]
+        expressions = [rule.expression(i, conforms, params, named) if rule else "None" for i, rule in pairs]
         names += ["params"] * any("params" in expression for expression in expressions)
         names += ["results"] * self.filled
         names += [
@@ -317,26 +325,32 @@ def _make_operation(
     *,
     multiple: bool,
     sparse: bool = False,
-    loose: bool = False,
-    meets: Callable[[Any, Any], bool] | None = None,
-    at_once: Callable[..., Any] | None = None,
+    data_dependent: bool = False,
+    conforms: Callable[[Any, Any], bool] | None = None,
+    direct: Callable[..., Any] | None = None,
 ) -> Operation:
     """Make an operation from a VJP rule and a JVP rule per argument."""
     check_definition(name, impl, len(vjp_rules))
-    rules = _Rules(name, vjp_rules, multiple and not sparse, meets)
+    rules = _Rules(name, vjp_rules, multiple and not sparse, conforms)
     forward = _forward(rules, jvp_rules, multiple)
 
     made = Primitive(
-        name, impl, rules.reverse, forward, batch_rule(batch, lambda: rules.call), multiple=multiple, loose=loose
+        name,
+        impl,
+        rules.reverse,
+        forward,
+        batch_rule(batch, lambda: rules.call),
+        multiple=multiple,
+        data_dependent=data_dependent,
     )
     rules.primitive = made
-    rules.call = _make_function(rules, len(vjp_rules), multiple, at_once)
+    rules.call = _make_function(rules, len(vjp_rules), multiple, direct)
     return finish_operation(made, rules.call)
 
 
-def _make_function(rules: _Rules, arity: int, multiple: bool, at_once: Callable[..., Any] | None) -> Operation:
+def _make_function(rules: _Rules, arity: int, multiple: bool, direct: Callable[..., Any] | None) -> Operation:
     """Make the function that programs call."""
-    made, name, meets = rules.primitive, rules.name, rules.meets
+    made, name, conforms = rules.primitive, rules.name, rules.conforms
     kernel, plain = made.kernel(np), made.impl is None
     values: dict[str, Any] = {"kernel": kernel}
     if multiple:
@@ -344,16 +358,16 @@ def _make_function(rules: _Rules, arity: int, multiple: bool, at_once: Callable[
     elif arity == 1:
         text = _ONE
         values["plan_vjp"] = rules.plan_vjp
-    elif meets is not None and arity == 2:
-        values["at_once"] = at_once or (lambda x, y, **params: rules.call(x, y, **params) if meets(x, y) else None)
+    elif conforms is not None and arity == 2:
+        values["direct"] = direct or (lambda x, y, **params: rules.call(x, y, **params) if conforms(x, y) else None)
         text = _BILINEAR.format(**_record_expressions(rules, values, _TRACED_OF_TWO, plain))
         if plain:  # the operation has no parameters
             text = without_params(text)
     else:
         general = make_any(made, kernel, rules.plan_vjp, arity=arity)
-        if meets is None:
+        if conforms is None:
             return general
-        values.update(meets=meets, general=general)
+        values.update(conforms=conforms, general=general)
         text = _TERNARY.format(**_record_expressions(rules, values, _TRACED_OF_THREE, True))
     call: Operation = make_function(name, text, _SHARED, primitive=made, **values)
     return call
@@ -397,12 +411,12 @@ def operation(x, y, z):
     if type(y) is type(z) is Tracer and (counter := (trace := y._trace).fast_counter) is not None and z._trace is trace:
         w, u = y._val, z._val
         if type(x) is Tracer:
-            if x._trace is trace and meets(v := x._val, w, u):
+            if x._trace is trace and conforms(v := x._val, w, u):
                 made, parent, second, third, ans = Tracer(), x.node, y.node, z.node, kernel(v, w, u)
                 made._val, made._trace, made.aval = ans, trace, {aval}
                 made.node = {record_all}
                 return made
-        elif type(x) is ndarray and meets(x, w, u):
+        elif type(x) is ndarray and conforms(x, w, u):
             made, v, parent, second, ans = Tracer(), x, y.node, z.node, kernel(x, w, u)
             made._val, made._trace, made.aval = ans, trace, {aval}
             made.node = {record_last}
@@ -434,34 +448,34 @@ def operation(x, y, **params):
         if (counter := trace.fast_counter) is not None:
             if type(y) is Tracer:
                 w, second = y._val, y.node
-                if y._trace is trace and (ans := at_once(v, w, **params)) is not None:
+                if y._trace is trace and (ans := direct(v, w, **params)) is not None:
                     made = Tracer()
                     made._val, made._trace, made.aval = ans, trace, {aval}
                     made.node = {record_both}
                     return made
-            elif type(y) is ndarray and (ans := at_once(v, y, **params)) is not None:
+            elif type(y) is ndarray and (ans := direct(v, y, **params)) is not None:
                 made, w = Tracer(), y
                 made._val, made._trace, made.aval = ans, trace, {aval}
                 made.node = {record_left}
                 return made
         elif type(trace) is ForwardTrace and trace.fast:
             if type(y) is ndarray:
-                if (ans := at_once(v, y, **params)) is not None:
+                if (ans := direct(v, y, **params)) is not None:
                     return tracer_of(ans, trace, operation(parent, y, **params))
-            elif type(y) is Tracer and y._trace is trace and (ans := at_once(v, w := y._val, **params)) is not None:
+            elif type(y) is Tracer and y._trace is trace and (ans := direct(v, w := y._val, **params)) is not None:
                 return tracer_of(ans, trace, operation(parent, w, **params) + operation(v, y.tangent, **params))
     elif type(x) is ndarray:
         if type(y) is ndarray:
             return kernel(x, y, **params)
         if type(y) is Tracer and (counter := y._trace.fast_counter) is not None:
             v, w, trace, parent = x, y._val, y._trace, y.node
-            if (ans := at_once(v, w, **params)) is not None:
+            if (ans := direct(v, w, **params)) is not None:
                 made = Tracer()
                 made._val, made._trace, made.aval = ans, trace, {aval}
                 made.node = {record_right}
                 return made
         elif type(y) is Tracer and type(y._trace) is ForwardTrace and y._trace.fast:
-            if (ans := at_once(x, y._val, **params)) is not None:
+            if (ans := direct(x, y._val, **params)) is not None:
                 return tracer_of(ans, y._trace, operation(x, y.tangent, **params))
     return bind_checked(primitive, (x, y), params)
 """
@@ -482,16 +496,16 @@ class _FirstRules(_Rules):
 
     Args:
         whole: the operation with all of its results.
-        hidden: the number of hidden results.
+        residuals: the number of these results.
     """
 
-    def __init__(self, whole: Operation, vjp_rules: Sequence[_VJPRule | None], hidden: int) -> None:
-        super().__init__(whole.__name__, vjp_rules, filled=False, meets=None)
-        self.call, self.hidden = whole, hidden
+    def __init__(self, whole: Operation, vjp_rules: Sequence[_VJPRule | None], residuals: int) -> None:
+        super().__init__(whole.__name__, vjp_rules, filled=False, conforms=None)
+        self.call, self.residuals = whole, residuals
 
     def cotangent(self, expression: str) -> str:
-        """Return ``expression``, changed to use None for the cotangents of hidden results."""
-        return expression.replace("(ct", f"((ct{', None' * self.hidden})", 1)
+        """Return ``expression``, changed to use None for the cotangents of the residuals."""
+        return expression.replace("(ct", f"((ct{', None' * self.residuals})", 1)
 
     def plan_vjp(self, args: Any, traced: Any, params: Any, ans: Any) -> Any:
         """Plan the VJP of the first of the results ``ans``."""
@@ -499,10 +513,10 @@ class _FirstRules(_Rules):
         return ans[0], vjp, saved
 
 
-def _first_of(whole: Operation, vjp_rules: Sequence[_VJPRule | None], hidden: int) -> Operation:
+def _first_of(whole: Operation, vjp_rules: Sequence[_VJPRule | None], residuals: int) -> Operation:
     """Make the operation that returns the first result of ``whole``."""
     name, multiple = whole.__name__, whole.primitive  # type: ignore[attr-defined]
-    rules = _FirstRules(whole, vjp_rules, hidden)
+    rules = _FirstRules(whole, vjp_rules, residuals)
 
     def forward(args: Any, tangents: Any, params: Any) -> Any:
         ans, ts = multiple.forward(args, tangents, params)
@@ -515,7 +529,7 @@ def _first_of(whole: Operation, vjp_rules: Sequence[_VJPRule | None], hidden: in
     def impl(xp: Any, *args: Any, **params: Any) -> Any:
         return multiple.impl(xp, *args, **params)[0]
 
-    made = Primitive(name, impl, rules.reverse, forward, batch, loose=multiple.loose)
+    made = Primitive(name, impl, rules.reverse, forward, batch, data_dependent=multiple.data_dependent)
     call = make_any(
         made, made.kernel(np), rules.plan_vjp, arity=len(vjp_rules), computed="whole(*values, **params)", whole=whole
     )

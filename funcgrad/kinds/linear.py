@@ -243,7 +243,7 @@ def nondifferentiable(
     *,
     batch: Batching = "elementwise",
     multiple: bool = False,
-    loose: bool = False,
+    data_dependent: bool = False,
     operator: Callable[..., Any] | None = None,
     arithmetic: bool = False,
 ) -> Operation:
@@ -255,7 +255,7 @@ def nondifferentiable(
         batch: how the operation takes a batch axis: "elementwise"; "leading", if it maps over all leading axes; "axis",
             if it works along its parameter ``axis``; "loop", one example after another; or a batching rule.
         multiple: whether the result is a tuple of arrays.
-        loose: whether shape or dtype of a result depend on the values of the arguments.
+        data_dependent: whether shape or dtype of a result depend on the values of the arguments.
         operator: Python's binary operator that computes the same. It is used for an operand that is not a value.
         arithmetic: whether the result on Python numbers alone stays a Python number.
 
@@ -274,7 +274,9 @@ def nondifferentiable(
                 return bind_checked(primitive, args, params)
         return kernel(*args, **params)
 
-    primitive = Primitive(name, impl, None, None, batch_rule(batch, lambda: call), multiple=multiple, loose=loose)
+    primitive = Primitive(
+        name, impl, None, None, batch_rule(batch, lambda: call), multiple=multiple, data_dependent=data_dependent
+    )
     primitive.operator = None if operator is None else operator.__name__
     primitive.arithmetic = arithmetic
     if arithmetic and operator is not None:

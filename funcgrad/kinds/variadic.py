@@ -30,7 +30,7 @@ def jointly_linear(
     transpose: Rule,
     batch: Batching,
     numpy: Callable[..., Any] | None = None,
-    fits: bool = False,
+    conforms: bool = False,
 ) -> Operation:
     """Define an operation of any number of arrays that is linear in all of them together.
 
@@ -43,7 +43,7 @@ def jointly_linear(
         batch: how the operation takes a batch axis: "elementwise"; "leading", if it maps over all leading axes; "axis",
             if it works along its parameter ``axis``; "loop", one example after another; or a batching rule.
         numpy: a faster kernel for ndarrays.
-        fits: whether a cotangent always has the shape of its argument.
+        conforms: whether a cotangent always has the shape of its argument.
 
     Example:
         >>> import numpy as np
@@ -60,7 +60,7 @@ def jointly_linear(
 
     def vjp_each(ct: Any, traced: Any, shapes: Any, dtypes: Any, params: Any) -> Any:
         cts = transpose(ct, shapes, traced, **params)
-        if dtypes is None and fits:
+        if dtypes is None and conforms:
             return cts
         likes = dtypes or [backend.dtype_of(ct)] * len(shapes)
         return [conform(c, shapes[i], likes[i]) for i, c in zip(traced, cts, strict=True)]

@@ -118,7 +118,7 @@ def _nonzero_batch(size: int, args: Any, batched: Any, params: Any) -> tuple[Any
     )
 
 
-nonzero: Operation = nondifferentiable("nonzero", batch=_nonzero_batch, multiple=True, loose=True)
+nonzero: Operation = nondifferentiable("nonzero", batch=_nonzero_batch, multiple=True, data_dependent=True)
 
 
 def _as_slope(rising: Any, dtype: Any) -> Any:

@@ -93,7 +93,7 @@ unique_positions: Operation = nondifferentiable(
     _unique_positions,
     batch=_refusing_batches("unique", "the number of different elements"),
     multiple=True,
-    loose=True,
+    data_dependent=True,
 )
 
 #: ``common_positions(x, y, *, assume_unique)``: the positions of the common elements in ``x`` and in ``y``.
@@ -102,7 +102,7 @@ common_positions: Operation = nondifferentiable(
     lambda xp, x, y, *, assume_unique: tuple(xp.intersect1d(x, y, assume_unique, True)[1:]),
     batch=_refusing_batches("intersect1d", "the number of common elements"),
     multiple=True,
-    loose=True,
+    data_dependent=True,
 )
 
 

@@ -94,7 +94,9 @@ undefined_pairs: Operation = nondifferentiable("torn", _undefined_pairs, batch="
 #: (with cotangents as large as ``columns``) and values (with cotangents ``c``) may act together.
 unknown_pairs: Operation = nondifferentiable("entangled", _unknown_pairs, batch="leading")
 #: ``vanishing_with_cotangent(x, c)``: the mask of the zero singular values in ``x`` that have nonzero cotangents ``c``.
-vanishing_with_cotangent: Operation = nondifferentiable("loose", _vanishing_with_cotangent, batch="leading")
+vanishing_with_cotangent: Operation = nondifferentiable(
+    "vanishing_with_cotangent", _vanishing_with_cotangent, batch="leading"
+)
 
 
 def _coinciding(w: Array) -> Array:

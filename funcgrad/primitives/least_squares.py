@@ -332,5 +332,5 @@ lstsq: Operation = primitive(
     batch="leading",
     multiple=True,
     sparse=True,
-    loose=True,
+    data_dependent=True,
 )

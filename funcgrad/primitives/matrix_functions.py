@@ -57,14 +57,14 @@ def _derivative_along(f: Callable[[Array], Array], x: Array, t: Array) -> Array:
     return f(block)[..., :n, n:] * scale
 
 
-def _matrix_function(name: str, impl: Callable[..., Any], *, loose: bool = False) -> Operation:
+def _matrix_function(name: str, impl: Callable[..., Any], *, data_dependent: bool = False) -> Operation:
     def vjp(ct: Array, x: Array, **params: Any) -> Array:
         return _derivative_along(lambda block: call(block, **params), swap_last_axes(x), ct)
 
     def jvp(t: Array, x: Array, **params: Any) -> Array:
         return _derivative_along(lambda block: call(block, **params), x, t)
 
-    call: Operation = primitive(name, impl, vjps=[vjp], jvps=[jvp], batch="leading", loose=loose)
+    call: Operation = primitive(name, impl, vjps=[vjp], jvps=[jvp], batch="leading", data_dependent=data_dependent)
     return call
 
 
@@ -271,7 +271,7 @@ def _root_of_rotated(xp: Any, x: Any, angle: Any, zero: Any) -> Any:
 #: ``sqrtm(x, *, base)``: the principal square root. The first ``base`` rows and columns have all eigenvalues of ``x``;
 #: only they decide on the side of the branch cut.
 sqrtm: Operation = _matrix_function(
-    "sqrtm", lambda xp, x, *, base: _principal_function(xp, x, base, np.sqrt, _root_of_rotated), loose=True
+    "sqrtm", lambda xp, x, *, base: _principal_function(xp, x, base, np.sqrt, _root_of_rotated), data_dependent=True
 )
 
 
@@ -316,5 +316,5 @@ def _log_of_rotated(xp: Any, x: Any, angle: Any, zero: Any) -> Any:
 
 #: ``logm(x, *, base)``: the principal logarithm; ``base`` as for ``sqrtm``.
 logm: Operation = _matrix_function(
-    "logm", lambda xp, x, *, base: _principal_function(xp, x, base, np.log, _log_of_rotated), loose=True
+    "logm", lambda xp, x, *, base: _principal_function(xp, x, base, np.log, _log_of_rotated), data_dependent=True
 )

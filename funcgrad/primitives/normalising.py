@@ -106,7 +106,7 @@ def _standardized_vjp(cts: Any, ans: Any, *, axis: Axes, epsilon: float) -> Any:
     )
 
 
-#: ``standardized(x, *, axis, epsilon)``: ``(x - mean) / root`` and, hidden, the root of ``variance + epsilon``.
+#: ``standardized(x, *, axis, epsilon)``: ``(x - mean) / root`` and, as a residual, the root of ``variance + epsilon``.
 standardized: Operation = primitive(
     "standardized",
     _standardized,
@@ -115,5 +115,5 @@ standardized: Operation = primitive(
     batch="axis",
     multiple=True,
     sparse=True,
-    hidden=1,
+    residuals=1,
 )

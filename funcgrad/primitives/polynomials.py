@@ -312,7 +312,7 @@ series_roots: Operation = primitive(
     vjps=[_roots_vjp],
     jvps=[lambda t, x, ans, *, basis, sort: -evaluate(ans, t, basis=basis) / _slope_at_roots(x, ans, basis)],
     batch=lambda size, args, batched, params: _one_by_one(series_roots, args, params, -1, np.complex64),
-    loose=True,
+    data_dependent=True,
 )
 
 
@@ -354,5 +354,5 @@ characteristic: Operation = primitive(
     vjps=[_characteristic_vjp],
     jvps=[_characteristic_jvp],
     batch=lambda size, args, batched, params: _one_by_one(characteristic, args, params, 1, bool),
-    loose=True,
+    data_dependent=True,
 )

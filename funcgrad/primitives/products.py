@@ -285,8 +285,8 @@ matmul: Operation = multilinear(
     transposes=(_matmul_dx, _matmul_dy),
     batch=_batch_matmul,
     foreign=sparse_product,
-    meets=_need_no_broadcasting,
-    at_once=_direct_product,
+    conforms=_need_no_broadcasting,
+    direct=_direct_product,
     operator=operator.matmul,
 )
 
@@ -369,5 +369,5 @@ def _batch_einsum(size: int, args: Any, batched: Any, params: Any) -> tuple[Any,
 #: ``einsum(x, y, *, subscripts)``, as in "ij,jk->ik": no letter occurs twice in one term, and every letter of a
 #: factor is also in the other factor or in the result. Lengths agree; nothing broadcasts.
 einsum: Operation = multilinear(
-    "einsum", _einsum, transposes=(_einsum_dx, _einsum_dy), batch=_batch_einsum, meets=_are_same_dtype_arrays
+    "einsum", _einsum, transposes=(_einsum_dx, _einsum_dy), batch=_batch_einsum, conforms=_are_same_dtype_arrays
 )

@@ -105,7 +105,7 @@ concatenate: Operation = jointly_linear(
     lambda xp, *arrays, axis: xp.concatenate(arrays, axis),
     numpy=lambda *arrays, axis: np.concatenate(arrays, axis),
     transpose=_concatenate_transpose,
-    fits=True,
+    conforms=True,
     batch=lambda size, args, batched, params: _batch_of_joined(concatenate, args, batched, size, **params),
 )
 
@@ -115,7 +115,7 @@ stack: Operation = jointly_linear(
     _stack,
     numpy=lambda *arrays, axis: _stack(np, *arrays, axis=axis),
     transpose=_stack_transpose,
-    fits=True,
+    conforms=True,
     batch=lambda size, args, batched, params: _batch_of_joined(stack, args, batched, size, **params),
 )
 

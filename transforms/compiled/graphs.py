@@ -330,7 +330,10 @@ def _needed_items(graph: Graph) -> list[Any]:
         if type(item) is Question:
             live[item.value] = asked = True
         elif (
-            live[item.outs[0]] or any(live[v] for v in item.outs[1:]) or item.primitive.loose or item.name in _MAY_RAISE
+            live[item.outs[0]]
+            or any(live[v] for v in item.outs[1:])
+            or item.primitive.data_dependent
+            or item.name in _MAY_RAISE
         ):
             for a in item.args:
                 if type(a) is int:

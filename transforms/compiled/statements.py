@@ -192,7 +192,7 @@ class Writer:
             self.write_into(n, op, self.call(getattr(np, op.name), *words), may_overwrite=True)
         else:
             self._kernel(op)
-        if op.primitive.loose:
+        if op.primitive.data_dependent:
             for v in op.outs:
                 expected = (self.graph.shapes[v], self.graph.dtypes[v])
                 held = self.constant_name(expected, ("like", expected[0], expected[1].str))

@@ -118,7 +118,7 @@ def _write_program(recording: Recording, inputs: list[Any], expected: Any, own_v
     run = with_constants_as_inputs(recording, len(inputs) - len(own_values))
     with np.errstate(all="ignore"):
         graph, _ = capture(run, lambda values: (values, {}), inputs, np.copy, lambda x: False, ())
-        if graph.warns or any(type(item) is Question or item.primitive.loose for item in graph.items):
+        if graph.warns or any(type(item) is Question or item.primitive.data_dependent for item in graph.items):
             raise UnrecordableError(
                 "straight: a program that looks at nothing cannot ask for values, got such questions."
             )

@@ -1,7 +1,7 @@
 """Elementwise operations of neural networks: kinks by convention, logarithms without cancellation.
 
-The two forms of ``gelu`` multiply a number by a probability that depends on the number. The probability is a hidden
-result, so that the derivative need not compute it again. For large numbers the probability is exactly 0 or 1, and
+The two forms of ``gelu`` multiply a number by a probability that depends on the number. The probability is a
+residual, so that the derivative need not compute it again. For large numbers the probability is exactly 0 or 1, and
 powers of the number could overflow. The code then computes with 0 in place of the number.
 """
 
@@ -278,7 +278,9 @@ def _gate(name: str, share: Rule, slope: Rule, density: Rule, *, dx: Rule, dy: R
     def jvp(t: Any, x: Any, ans: Any) -> Any:
         return _times_slope(t, x, steepness(x, ans[1])), _where_near(t, x, density(x, ans[1]))
 
-    gate = primitive(name, product, vjps=[vjp], jvps=[jvp], batch="elementwise", multiple=True, sparse=True, hidden=1)
+    gate = primitive(
+        name, product, vjps=[vjp], jvps=[jvp], batch="elementwise", multiple=True, sparse=True, residuals=1
+    )
     gate.steepness = steepness  # type: ignore[attr-defined]  # where pickle finds it
     return gate
 

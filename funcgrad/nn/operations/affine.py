@@ -70,7 +70,7 @@ biased_product: Operation = primitive(
         lambda t, ans: broadcast_to(t, to=backend.shape_of(ans)),
     ],
     batch=_batch,
-    meets=lambda x, y, z: type(x) is type(y) is type(z) is ndarray,
+    conforms=lambda x, y, z: type(x) is type(y) is type(z) is ndarray,
 )
 
 

@@ -105,7 +105,7 @@ def _pushed_to_class(t: Any, ans: Any, y: Any) -> Any:
     return _along_last(t, shares) - _chosen(t, y), softmax_deviation(t, shares, axis=(rank - 1,))
 
 
-#: ``class_cross_entropy(x, y)``: ``-log_softmax(x)[y]`` along the last axis. The softmax is a hidden result.
+#: ``class_cross_entropy(x, y)``: ``-log_softmax(x)[y]`` along the last axis. The softmax is a residual.
 class_cross_entropy: Operation = primitive(
     "class_cross_entropy",
     _class_cross_entropy,
@@ -114,7 +114,7 @@ class_cross_entropy: Operation = primitive(
     batch="leading",
     multiple=True,
     sparse=True,
-    hidden=1,
+    residuals=1,
 )
 
 
@@ -172,7 +172,7 @@ def _pushed_from_logits(t: Any, x: Any, y: Any, ans: Any, *, axis: Axes) -> Any:
 
 
 #: ``cross_entropy(x, y, *, axis)``: ``-sum(y * log_softmax(x))`` of two arguments of one shape. An infinite term with
-#: weight 0 counts as 0. The softmax is a hidden result.
+#: weight 0 counts as 0. The softmax is a residual.
 cross_entropy: Operation = primitive(
     "cross_entropy",
     _cross_entropy,
@@ -184,5 +184,5 @@ cross_entropy: Operation = primitive(
     batch="axis",
     multiple=True,
     sparse=True,
-    hidden=1,
+    residuals=1,
 )
