@@ -464,9 +464,9 @@ def test_integrands_that_choose_entries_by_a_mask():
     np.testing.assert_allclose([grad(closed)(0.9), grad(grad(closed))(0.9)], [1.375 * 1.8, 1.375 * 2])
 
 
-STEPS = np.array([0.0, 0.62, 0.66, 1.0, 1.03, 2.0])
+STEPS = np.array([0.0, 0.62, 0.66, 1.3, 2.0])
 PIECES = list(pairwise(STEPS))
-HEIGHTS = np.array([0.7, 1.2, 0.9, 1.6, 1.1])
+HEIGHTS = np.array([0.7, 1.2, 0.9, 1.6])
 TAILS = -np.exp(-3.0 * np.append(STEPS[:-1], np.inf)) / 3.0
 
 
@@ -539,8 +539,8 @@ def test_parameters_that_matter_on_a_narrow_piece_only(name, given):
 
     slope = 2.0 * HEIGHTS * np.diff(ends)
     np.testing.assert_allclose(grad(value)(HEIGHTS), slope, rtol=1e-4)
-    pushed = jvp(value, (HEIGHTS,), (np.cos(np.arange(5.0)),))[1]
-    np.testing.assert_allclose(pushed, slope @ np.cos(np.arange(5.0)), rtol=1e-4)
+    pushed = jvp(value, (HEIGHTS,), (np.cos(np.arange(4.0)),))[1]
+    np.testing.assert_allclose(pushed, slope @ np.cos(np.arange(4.0)), rtol=1e-4)
     if (name, given) in (("finite", "closed over"), ("line", "array")):
         bends = jvp(grad(value), (HEIGHTS,), (HEIGHTS,))[1]
         np.testing.assert_allclose(bends, slope, rtol=1e-4)
@@ -576,7 +576,7 @@ def test_parameters_that_matter_in_a_small_part_of_a_box_only():
     slope = 2.0 * HEIGHTS * np.diff(STEPS)
     np.testing.assert_allclose(value(HEIGHTS), np.sum(HEIGHTS**2 * np.diff(STEPS)), rtol=1e-5)
     np.testing.assert_allclose(grad(value)(HEIGHTS), slope, rtol=1e-4)
-    np.testing.assert_allclose([jvp(value, (HEIGHTS,), (e,))[1] for e in np.eye(5)], slope, rtol=1e-4)
+    np.testing.assert_allclose([jvp(value, (HEIGHTS,), (e,))[1] for e in np.eye(4)], slope, rtol=1e-4)
     np.testing.assert_allclose(jvp(grad(value), (HEIGHTS,), (HEIGHTS,))[1], slope, rtol=1e-4)
     batch = np.stack([HEIGHTS, 0.7 * HEIGHTS])
     np.testing.assert_allclose(vmap(grad(value))(batch), [slope, 0.7 * slope], rtol=1e-4)
