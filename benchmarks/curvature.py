@@ -15,7 +15,7 @@ from programs import LESS, Program, of_module, value_of
 
 import funcgrad.nn as fnn
 import funcgrad.numpy as fnp
-from funcgrad import grad, jvp
+from funcgrad import grad, jvp, vjp
 
 __all__ = ["programs"]
 
@@ -26,20 +26,46 @@ Function = Callable[..., Any]
 def programs(quick: bool) -> list[Program]:
     """Return the programs, by the number of distances, or of products of numbers and centres."""
     sizes = (200,) if quick else (10_000, 100_000, 1_000_000)
-    return [program for size in sizes for program in (dense(size), sparse(size))]
+    return [
+        program for size in sizes for make in (dense, sparse) for program in (make(size, FORWARD), make(size, REVERSE))
+    ]
 
 
 # How each library differentiates a cost; the arguments are the first argument, a direction, and the data.
 
 
-def by_funcgrad(cost: Function) -> Function:
-    """Compute by forward mode over reverse mode."""
+def forward_by_funcgrad(cost: Function) -> Function:
+    """Compute the gradient's derivative along the direction."""
     return lambda c, v, *data: lambda: jvp(grad(lambda c: cost(c, *data)), (c,), (v,))
 
 
-def by_torch(cost: Function) -> Function:
-    """Compute the gradient of the gradient's product with the direction, which costs less than ``torch.func.jvp``."""
+def reverse_by_funcgrad(cost: Function) -> Function:
+    """Compute the pullback of the gradient, since the Hessian is symmetric."""
 
+    def build(c: Any, v: Any, *data: Any) -> Any:
+        slope = grad(lambda c: cost(c, *data))
+
+        def call() -> Any:
+            found, pullback = vjp(slope, c)
+            return found, pullback(v)[0]
+
+        return call
+
+    return build
+
+
+def forward_by_torch(cost: Function) -> Function:
+    def build(*args: Any) -> Any:
+        import torch
+
+        c, v, *data = map(torch.from_numpy, args)
+        slope = torch.func.grad(lambda c: cost(c, *data))
+        return lambda: torch.func.jvp(slope, (c,), (v,))
+
+    return build
+
+
+def reverse_by_torch(cost: Function) -> Function:
     def build(c: Any, *rest: Any) -> Any:
         import torch
 
@@ -54,20 +80,17 @@ def by_torch(cost: Function) -> Function:
     return build
 
 
-def by_torch_func(cost: Function) -> Function:
-    def build(*args: Any) -> Any:
-        import torch
+def forward_by_autograd(cost: Function) -> Function:
+    def build(c: Any, v: Any, *data: Any) -> Any:
+        import autograd
 
-        c, v, *data = map(torch.from_numpy, args)
-        slope = torch.func.grad(lambda c: cost(c, *data))
-        return lambda: torch.func.jvp(slope, (c,), (v,))
+        pushed = autograd.make_jvp(autograd.grad(lambda c: cost(c, *data)))
+        return lambda: pushed(c)(v)
 
     return build
 
 
-def by_autograd(cost: Function) -> Function:
-    """Compute the pullback of the gradient, since the Hessian is symmetric."""
-
+def reverse_by_autograd(cost: Function) -> Function:
     def build(c: Any, v: Any, *data: Any) -> Any:
         import autograd
 
@@ -82,6 +105,19 @@ def by_autograd(cost: Function) -> Function:
     return build
 
 
+#: Two ways to a product with the Hessian: of the gradient, the derivative along the direction, or the pullback.
+FORWARD: dict[str, Function] = {
+    "funcgrad": forward_by_funcgrad,
+    "torch": forward_by_torch,
+    "autograd": forward_by_autograd,
+}
+REVERSE: dict[str, Function] = {
+    "funcgrad": reverse_by_funcgrad,
+    "torch": reverse_by_torch,
+    "autograd": reverse_by_autograd,
+}
+
+
 def by_jax(cost: Function) -> Function:
     def build(c: Any, v: Any, *data: Any) -> Any:
         import jax
@@ -92,21 +128,20 @@ def by_jax(cost: Function) -> Function:
     return build
 
 
-def of(name: str, cost: Callable[[Any], Function], problem: Function, size: int) -> Program:
+def of(name: str, cost: Callable[[Any], Function], problem: Function, size: int, ways: dict[str, Function]) -> Program:
     """Return a program of a cost that all libraries write with the same names."""
     written = cost(fnp)
     return Program(
-        name=name,
+        name=f"{name}, {'forward' if ways is FORWARD else 'reverse'} over reverse",
         args=partial(problem, size),
         libraries={
-            "funcgrad": by_funcgrad(written),
-            "torch": of_module("torch", cost, by_torch),
-            "torch.func": of_module("torch", cost, by_torch_func),
-            "autograd": of_module("autograd.numpy", cost, by_autograd),
+            "funcgrad": ways["funcgrad"](written),
+            "torch": of_module("torch", cost, ways["torch"]),
+            "autograd": of_module("autograd.numpy", cost, ways["autograd"]),
         },
         reference=of_module("jax.numpy", cost, by_jax),
         value=value_of(lambda c, v, *data: written(c, *data)),
-        bars={**LESS, "torch.func": 1.0},
+        bars=LESS,
         small=partial(problem, 10 * CENTRES),
     )
 
@@ -129,8 +164,8 @@ def dense_cost(xp: Any) -> Function:
     return cost
 
 
-def dense(size: int) -> Program:
-    return of(f"Hessian's diagonal, nearest centres, {size:,} distances", dense_cost, dense_problem, size)
+def dense(size: int, ways: dict[str, Function]) -> Program:
+    return of(f"Hessian's diagonal, nearest centres, {size:,} distances", dense_cost, dense_problem, size, ways)
 
 
 def sparse_problem(size: int, dtype: Any) -> tuple[Any, ...]:
@@ -162,7 +197,7 @@ def segment_sum_torch() -> Function:
 
 def segment_sum_autograd() -> Function:
     """Return the operation that autograd lacks, as its users write it."""
-    from autograd.extend import defvjp, primitive
+    from autograd.extend import defjvp, defvjp, primitive
 
     @primitive
     def segment_sum(data: Any, rows: Any, count: int) -> Any:
@@ -171,6 +206,7 @@ def segment_sum_autograd() -> Function:
         return found
 
     defvjp(segment_sum, lambda ans, data, rows, count: lambda ct: ct[rows], argnums=(0,))
+    defjvp(segment_sum, lambda t, ans, data, rows, count: segment_sum(t, rows, count), argnums=(0,))
     return segment_sum
 
 
@@ -188,5 +224,5 @@ SEGMENT_SUMS: dict[str, Callable[[], Function]] = {
 }
 
 
-def sparse(size: int) -> Program:
-    return of(f"Hessian times vector, sparse points, {size:,} products", sparse_cost, sparse_problem, size)
+def sparse(size: int, ways: dict[str, Function]) -> Program:
+    return of(f"Hessian times vector, sparse points, {size:,} products", sparse_cost, sparse_problem, size, ways)

@@ -126,7 +126,7 @@ def _with_copies(copies: dict[int, ndarray], x: Any) -> Any:
     kind = type(x)
     if kind is ndarray:
         return copies.get(id(x), x)
-    if kind in tree.ATOMS:
+    if _is_atomic(x):
         return x
     if isinstance(x, (tuple, list)):
         new = [_with_copies(copies, item) for item in x]

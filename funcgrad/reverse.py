@@ -194,18 +194,19 @@ def all_saved(ends: Sequence[Record | None]) -> list[Any]:
 
 
 def map_saved(ends: Sequence[Record | None], change: Callable[[Any], Any]) -> list[Record | None]:
-    """Replace each saved value ``x`` by ``change(x)``, in all records that a backward pass from ``ends`` may visit.
+    """Replace saved values ``x`` that may hold arrays by ``change(x)`` in all records that a backward pass may visit.
 
-    A record is kept if neither the record nor any record that it depends on changes.
+    The pass begins at ``ends``. A record is kept if neither the record nor any record that it depends on changes.
     """
     records = reachable(ends)
     made: dict[int, Record] = {}  # changed records, by number
     for position in sorted(records):
         if (vjp := (node := records[position])[1]) is not None:
-            parents = [made.get(p[0], p) for p in node[vjp.parents]]
-            new = (*node[:2], *parents, *map(change, node[vjp.parents.stop :]))
-            if any(map(is_not, node, new)):
-                made[node[0]] = new
+            parents, saved = node[vjp.parents], node[vjp.arrays]
+            new = [*map(change, saved)]
+            if any(map(is_not, saved, new)) or not made.keys().isdisjoint([p[0] for p in parents]):
+                rest = () if vjp.arrays.stop is None else node[vjp.arrays.stop :]
+                made[node[0]] = (node[0], vjp, *[made.get(p[0], p) for p in parents], *new, *rest)
     return [None if node is None else made.get(node[0], node) for node in ends]
 
 

@@ -113,10 +113,10 @@ def whole_rows(index: Any, shape: Shape) -> Any:
         array([1, 0])
     """
     rows, rest = (index[0], index[1:]) if type(index) is tuple and index else (index, ())
-    if type(rows) is not ndarray or rows.dtype.kind != "i" or not rows.ndim or not 1 < len(shape) > len(rest):
+    if type(rows) is not ndarray or not 1 < len(shape) > len(rest) or not rows.ndim or rows.dtype.kind != "i":
         return None
-    for e, n in zip(rest, shape[1:], strict=False):
-        if type(e) is not slice or e.indices(n) != (0, n, 1):
+    for axis, e in enumerate(rest, 1):
+        if type(e) is not slice or e.indices(shape[axis]) != (0, shape[axis], 1):
             return None
     return rows
 

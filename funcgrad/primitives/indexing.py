@@ -48,7 +48,7 @@ ndarray = np.ndarray
 float64 = np.float64
 _NUMPY_OR_NONE = NUMPY_TYPES | {type(None)}
 #: The number of elements that are added to a sum at a time. Their places then fit into the processor's cache.
-_PIECE = 2**15
+_PIECE = 2**14
 
 
 def getitem(x: Array, index: Any) -> Array:
@@ -311,16 +311,23 @@ def _sum_by_scatter(total: Any, parts: Sequence[tuple[Any, ...]]) -> Any:
     positions: list[Any] = []
     if total is not None:  # the parts are added in order, as above
         cts, specs = [total], [WholeSpec([(0, n, 1) for n in shape])]
-    whole = [(0, n, 1) for n in shape[1:]]
     for ct, index, arrays, *_ in parts:
-        if type(index) is int:  # by far the most common case in long lists
-            spec, arrays = (index % shape[0], *whole), ()
-        else:
-            spec, arrays = (index, arrays) if arrays is not None else parse_index(index, shape)[:2]
+        spec, arrays = (index, arrays) if arrays is not None else _spec_of_read(index, shape)
         cts.append(ct)
         specs.append(spec)
         positions.extend(arrays)
     return scatter_sum(*cts, *positions, specs=tuple(specs), shape=shape, dtype=dtype)
+
+
+def _spec_of_read(index: Any, shape: Shape) -> tuple[Spec, tuple[Any, ...]]:
+    """Return the spec and the arrays of the ``index`` with which a part was read, see ``parse_index``."""
+    if type(index) is int:  # by far the most common case in long lists
+        return (index % shape[0], *[(0, n, 1) for n in shape[1:]]), ()
+    entries = index if type(index) is tuple else (index,)
+    for e in entries:
+        if type(e) is not ndarray or e.dtype.kind != "i":
+            return parse_index(index, shape)[:2]
+    return (*[ARRAY] * len(entries), *[(0, n, 1) for n in shape[len(entries) :]]), entries
 
 
 def _sum_in_place(total: ndarray | None, parts: Sequence[tuple[Any, ...]], shape: Shape, dtype: Any) -> Any:
