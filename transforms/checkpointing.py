@@ -127,7 +127,9 @@ R = TypeVar("R")
 #: Default number of states that a chain of unknown length keeps.
 _DEFAULT_BUDGET = 32
 
-_name_operation = linear(CHECKPOINT_NAME, lambda xp, x, *, name: x, transpose=lambda ct, *, name: ct, batch="leading")
+_name_operation = linear(
+    CHECKPOINT_NAME, lambda xp, x, *, name: x, transpose=lambda ct, *, name: ct, fits=True, batch="leading"
+)
 
 
 def checkpoint_name(x: PyTree, name: str) -> PyTree:

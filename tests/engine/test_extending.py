@@ -11,7 +11,7 @@ import scipy.fft
 import scipy.linalg
 import scipy.signal
 import scipy.special
-from helpers import close
+from helpers import close, identical
 
 import funcgrad.numpy as fnp
 from funcgrad import grad, hessian, jacfwd, jacrev, jvp, linearize, vjp, vmap
@@ -240,6 +240,19 @@ def test_definitions_that_are_refused(define, words):
     with pytest.raises(InputError, match=words) as caught:
         define()
     assert isinstance(caught.value, FuncgradError)
+
+
+@pytest.mark.parametrize("x", [np.array([1.0, 2.0, 3.0]), np.float32(2.0), np.ones((2, 3), "f4")], ids=repr)
+@pytest.mark.parametrize("to", [np.float32, np.float64, np.complex128], ids=lambda to: to.__name__)
+def test_linear_gives_a_cotangent_the_dtype_and_shape_of_its_argument(x, to):
+    double = linear(
+        "double", lambda xp, x: 2 * x, transpose=lambda ct: fnp.astype(fnp.array([ct, ct]), to), batch="leading"
+    )
+    got = grad(lambda x: fnp.sum(double(x)))(x)
+    identical(got, (0 * x + 2).astype(x.dtype))
+    if x.ndim:
+        identical(vmap(grad(lambda x: fnp.sum(double(x))))(x), got)
+        identical(grad(lambda x: fnp.sum(x * grad(lambda x: fnp.sum(double(x) * x))(x)))(x), 8 * x)
 
 
 def test_calls_that_are_refused():

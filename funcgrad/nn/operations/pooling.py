@@ -113,11 +113,19 @@ def _pick_places(xp: Any, x: Any, y: Any, *, window: Ints, strides: Ints, pads: 
 #: ``spread_places(ct, y, *, ..., lengths)``: zeros of ``lengths`` along the trailing axes, with each ``ct`` added at
 #: position ``y`` of its window.
 spread_places: Operation = linear(
-    "spread_places", _spread_places, transpose=lambda ct, y, **options: pick_places(ct, y, **options), batch="leading"
+    "spread_places",
+    _spread_places,
+    transpose=lambda ct, y, **options: pick_places(ct, y, **options),
+    fits=True,
+    batch="leading",
 )
 #: ``pick_places(x, y, *, ..., lengths)``, the transpose: the element at position ``y`` of each window of ``x``.
 pick_places: Operation = linear(
-    "pick_places", _pick_places, transpose=lambda ct, y, **options: spread_places(ct, y, **options), batch="leading"
+    "pick_places",
+    _pick_places,
+    transpose=lambda ct, y, **options: spread_places(ct, y, **options),
+    fits=True,
+    batch="leading",
 )
 
 
@@ -174,9 +182,13 @@ def _window_spread(xp: Any, ct: Any, *, window: Ints, strides: Ints, pads: Pads,
 
 #: ``window_sum(x, *, window, strides, pads, lengths)``: the sum of each window; the trailing axes have ``lengths``.
 window_sum: Operation = linear(
-    "window_sum", _window_sum, transpose=lambda ct, **options: window_spread(ct, **options), batch="leading"
+    "window_sum", _window_sum, transpose=lambda ct, **options: window_spread(ct, **options), fits=True, batch="leading"
 )
 #: ``window_spread(ct, *, window, strides, pads, lengths)``, the transpose: each ``ct`` added to its whole window.
 window_spread: Operation = linear(
-    "window_spread", _window_spread, transpose=lambda ct, **options: window_sum(ct, **options), batch="leading"
+    "window_spread",
+    _window_spread,
+    transpose=lambda ct, **options: window_sum(ct, **options),
+    fits=True,
+    batch="leading",
 )
