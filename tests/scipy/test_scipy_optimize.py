@@ -340,9 +340,19 @@ def test_jax_arrays():
         ),
         (lambda a: optimize.minimize(valley, np.zeros(2), a, options={"maxiter": 2}).x[0], ConvergenceError, "Maximum"),
         (lambda a: optimize.minimize(lambda x: (x[0] - a) ** 2, np.zeros(2)).x[0], np.linalg.LinAlgError, "singular"),
+        (  # the vertex of the bounds holds on one side of a == 1 only
+            lambda a: optimize.minimize(
+                lambda x: (x[0] - 3.0) ** 2 + x[1],
+                np.ones(2) / 2,
+                bounds=[(0, 1)] * 2,
+                constraints={"type": "eq", "fun": lambda x: x[0] + x[1] - a},
+            ).x[0],
+            np.linalg.LinAlgError,
+            "leave out constraints that follow from others or from active bounds",
+        ),
         (
             lambda a: optimize.minimize(
-                valley, np.zeros(2), a, constraints=[{"type": "eq", "fun": lambda x, k=k: x[0] * k} for k in (1, 2)]
+                valley, np.ones(2), a, constraints=[{"type": "eq", "fun": lambda x, k=k: x[0] * k} for k in (1, 2)]
             ).x[1],
             ConvergenceError,
             "Singular matrix",
@@ -486,6 +496,25 @@ UNDER = {
         ),
         lambda a: np.stack([(1.0 + a[0] - a[2]) / 2.0, 0.0 * a[1], (1.0 + a[2] - a[0]) / 2.0]),
     ),
+    "a corner that bounds fix": (  # the gradient fixes the multiplier to a range only
+        lambda a: optimize.minimize(
+            lambda x, a: apart(x[:3], a) + (x[3] - 3.0) ** 2 + (x[4] - 5.0) ** 2,
+            np.ones(5) / 2,
+            a,
+            bounds=[(-9, 9)] * 3 + [(0, 1)] * 2,
+            constraints={"type": "eq", "fun": lambda x: x[3] + x[4] - 1.0},
+            **SLSQP,
+        ).x[:3],
+        lambda a: a,
+    ),
+    "one inequality twice": (
+        lambda a: (
+            optimize.minimize(
+                apart, np.zeros(3), a, constraints=[{"type": "ineq", "fun": lambda x: 0.5 - x @ x}] * 2, **SLSQP
+            ).x
+        ),
+        lambda a: a * np.sqrt(0.5 / (a @ a)),
+    ),
     "the least value": (
         lambda a: optimize.minimize(apart, np.zeros(3), a, constraints={"type": "eq", "fun": on_sum}, **SLSQP).fun,
         lambda a: (np.sum(a) - 1.0) ** 2 / 3.0,
@@ -505,7 +534,9 @@ def test_minima_under_constraints(found, closed):
     np.testing.assert_allclose(hessian(squares(found))(A0), hessian(squares(closed))(A0), rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("kind", ["an equation", "of arguments", "an inequality that holds", "bounds beside one"])
+@pytest.mark.parametrize(
+    "kind", ["an equation", "of arguments", "an inequality that holds", "bounds beside one", "a corner that bounds fix"]
+)
 def test_minima_under_constraints_in_a_batch(kind):
     found, closed = UNDER[kind]
     batch = A0 + np.array([[0.0], [0.02], [-0.03]])

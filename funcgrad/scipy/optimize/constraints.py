@@ -16,9 +16,10 @@ import numpy as np
 import funcgrad.numpy as fnp
 from funcgrad.batching import BatchTrace, is_in_batch
 from funcgrad.numpy.creation import as_value
+from funcgrad.numpy.peeking import any_true
 from funcgrad.optional import import_scipy
 from funcgrad.scipy.optimize.bounds import Limits, bounded_stationarity
-from funcgrad.scipy.optimize.implicit import Problem, plain, vector
+from funcgrad.scipy.optimize.implicit import Problem, differentiated, plain, vector
 from funcgrad.shared_state import active_traces
 from funcgrad.transforms.closures import RecordedClosure
 from funcgrad.transforms.gradients import grad
@@ -27,6 +28,8 @@ from funcgrad.transforms.stopping import stop_gradient
 
 #: Largest distance to the limit of an active constraint, relative to ``1 + abs(value)``; SciPy's methods come so near.
 ACTIVE_TOLERANCE = 1e-5
+#: Length of the independent part of a gradient, relative to the gradient, that counts as zero.
+_DEPENDENT = 1e-8
 
 
 class Constraint(NamedTuple):
@@ -132,22 +135,34 @@ def equations(
 ) -> tuple[Callable[[Any], Any], Any]:
     """Return the equations of a minimum at ``x`` in unknowns and multipliers, and the root of these equations."""
     size, slope = fnp.size(x), stop_gradient(grad(value)(x))
-    y, low, high = map(stop_gradient, values_of(constraints, x))
+    fixed = stop_gradient(x)
+    bounded = values_of(constraints, fixed)
+    y, low, high = map(stop_gradient, bounded)
     jacobian = stop_gradient(jacrev(lambda x: values_of(constraints, x)[0])(x))
-    free = fnp.ones(size) if within is None else _is_inside(stop_gradient(x), within)
+    free = fnp.ones(size) if within is None else _is_inside(fixed, within)
     equal = low == high
-    floor = y - low <= ACTIVE_TOLERANCE * (1 + fnp.abs(y))
-    ceiling = fnp.logical_and(high - y <= ACTIVE_TOLERANCE * (1 + fnp.abs(y)), fnp.logical_not(floor))
+    floor, ceiling = _at_limits(y, low, high)
 
-    def multipliers(holds: Any) -> Any:
+    def multipliers(holds: Any, free: Any) -> Any:
         return fnp.linalg.pinv(fnp.swapaxes(jacobian * fnp.where(holds, 1.0, 0.0)[:, None] * free, 0, 1)) @ (
             slope * free
         )
 
-    some = multipliers(fnp.logical_or(floor, ceiling))
+    some = multipliers(fnp.logical_or(floor, ceiling), free)
     pushed = fnp.logical_or(fnp.logical_and(floor, some > 0), fnp.logical_and(ceiling, some < 0))
     holds = fnp.logical_or(equal, pushed)
-    root = fnp.concatenate([x, multipliers(holds)])
+    if not any(
+        map(differentiated, (*bounded, *(within or ())))
+    ):  # else dependent constraints may contradict each other
+        kept = _independent(jacobian, free, holds)
+        if within is not None and any_true(np.logical_not, kept == holds):
+            left = lambda free: slope - fnp.matmul(multipliers(holds, free), jacobian)
+            held = _held_by_constraints(fixed, within, free, left, fnp.size(y))
+            free = free + held
+            within = tuple(fnp.where(held > 0, side, end) for side, end in zip((-np.inf, np.inf), within, strict=True))
+            kept = _independent(jacobian, free, holds)
+        holds = kept
+    root = fnp.concatenate([x, multipliers(holds, free)])
 
     def stationary(z: Any) -> Any:
         return grad(lambda x: value(x) - fnp.sum(z[size:] * values_of(constraints, x)[0]))(z[:size])
@@ -161,8 +176,44 @@ def equations(
     return equation, root
 
 
+def _at_limits(x: Any, low: Any, high: Any) -> tuple[Any, Any]:
+    """Return whether each number is at its lower limit, and whether it is at its upper limit only."""
+    near = ACTIVE_TOLERANCE * (1 + fnp.abs(x))
+    floor = x - low <= near
+    return floor, fnp.logical_and(high - x <= near, fnp.logical_not(floor))
+
+
 def _is_inside(x: Any, within: Limits) -> Any:
     """Return 1 for each unknown that is not at a bound, else 0."""
-    low, high = (stop_gradient(end) for end in within)
-    apart = fnp.minimum(x - low, high - x)
-    return fnp.where(apart > ACTIVE_TOLERANCE * (1 + fnp.abs(x)), 1.0, 0.0)
+    return fnp.where(fnp.logical_or(*_at_limits(x, *map(stop_gradient, within))), 0.0, 1.0)
+
+
+def _independent(jacobian: Any, free: Any, holds: Any) -> Any:
+    """Return ``holds`` without constraints whose gradients in the free unknowns follow from those of others."""
+    rows, whole = jacobian * free, fnp.linalg.norm(jacobian, axis=1)
+    rows = rows / fnp.maximum(fnp.maximum(fnp.linalg.norm(rows, axis=1), _DEPENDENT * whole), 1e-300)[:, None]
+    kept = []
+    for i in range(fnp.size(holds)):
+        length = fnp.linalg.norm(rows[i])
+        kept.append(fnp.logical_and(holds[i], length > _DEPENDENT))
+        unit = fnp.where(kept[i], rows[i] / fnp.maximum(length, _DEPENDENT), 0.0)
+        rows = rows - fnp.outer(fnp.matmul(rows, unit), unit)
+    return fnp.stack(kept) if kept else holds
+
+
+def _held_by_constraints(x: Any, within: Limits, free: Any, left: Callable[[Any], Any], most: int) -> Any:
+    """Return 1 for each unknown at a bound that would leave it without the constraints, else 0.
+
+    Multipliers are unknown until the slopes in as many such unknowns determine them. ``left(free)`` is the slope that
+    the multipliers leave, if they balance the slopes in the unknowns ``free``.
+    """
+    low, high = map(stop_gradient, within)
+    floor, ceiling = _at_limits(x, low, high)
+    held = fnp.zeros(fnp.size(x))
+    for _ in range(most):
+        slope = left(free + held)
+        inwards = fnp.where(low == high, 0.0, fnp.where(floor, -slope, fnp.where(ceiling, slope, 0.0)))
+        worst = fnp.arange(fnp.size(x)) == fnp.argmax(inwards)
+        pushed = inwards > ACTIVE_TOLERANCE * (1 + fnp.max(fnp.abs(slope)))
+        held = held + fnp.where(fnp.logical_and(worst, pushed), 1.0, 0.0)
+    return held

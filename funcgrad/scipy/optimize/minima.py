@@ -89,8 +89,8 @@ def minimize(
 
     Raises:
         ConvergenceError: no convergence, and a derivative is requested (an ``ArithmeticError``).
-        LinAlgError: the Hessian at the minimum is singular, or active constraints depend on each other, and a
-            derivative is requested.
+        LinAlgError: the Hessian at the minimum is singular, or active constraints with traced values depend on each
+            other, and a derivative is requested.
         StagingError: values that are abstract inside ``jax.jit`` (a ``TypeError``).
 
     Example:
