@@ -798,3 +798,26 @@ def test_starts_may_be_lists_of_traced_numbers(name):
 
     np.testing.assert_allclose(grad(found)(1.37), differences(found, 1.37, 1e-4), rtol=2e-3)
     np.testing.assert_allclose(vmap(grad(found))(np.array([1.37, 1.4]))[0], grad(found)(1.37))
+
+
+@pytest.mark.parametrize(
+    "solve",
+    [
+        lambda xp: optimize.minimize(lambda x: xp.sum(xp.array([x[0] - 1, x[1] * x[0]]) ** 2), np.full(2, 0.3)),
+        lambda xp: optimize.minimize(
+            lambda x: x @ x,
+            np.ones(2),
+            constraints=so.NonlinearConstraint(lambda x: xp.array([x[0] * x[1], x[0]]), [2.0, 0.5], np.inf),
+        ),
+        lambda xp: optimize.root(lambda x: xp.array([x[0] - 1, x[1] * x[0] - 0.5]), np.ones(2)),
+        lambda xp: optimize.curve_fit(
+            lambda t, a, b: xp.array([a * one + b for one in t]), np.arange(4.0), np.sin(np.arange(4.0))
+        ),
+    ],
+    ids=["minimize", "constraints", "root", "curve_fit"],
+)
+def test_exact_derivatives_of_numpy_code_in_plain_calls(solve):
+    """Check that code written for NumPy takes as few calls as code written for funcgrad."""
+    got, want = solve(np), solve(fnp)
+    for a, b in zip(*[[r.x, r.nfev, r.njev] if hasattr(r, "x") else list(r) for r in (got, want)], strict=True):
+        np.testing.assert_array_equal(a, b)

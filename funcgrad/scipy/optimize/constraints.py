@@ -15,8 +15,10 @@ import numpy as np
 
 import funcgrad.numpy as fnp
 from funcgrad.batching import BatchTrace, is_in_batch
+from funcgrad.core import is_in_transform
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.peeking import any_true
+from funcgrad.numpy_code.rebuilding import SelfRebuilding
 from funcgrad.optional import import_scipy
 from funcgrad.scipy.optimize.bounds import Limits, bounded_stationarity
 from funcgrad.scipy.optimize.implicit import Problem, differentiated, plain, vector
@@ -58,7 +60,10 @@ class Constraint(NamedTuple):
 def as_constraints(constraints: Any) -> list[Constraint]:
     """Return a list from one or several constraints: dictionaries, ``LinearConstraint``, ``NonlinearConstraint``."""
     given = constraints if isinstance(constraints, (list, tuple)) else [constraints]
-    return [_as_constraint(one) for one in given]
+    found = [_as_constraint(one) for one in given]
+    if is_in_transform():
+        return found
+    return [one._replace(fun=SelfRebuilding(one.fun)) if callable(one.fun) else one for one in found]
 
 
 def _as_constraint(given: Any) -> Constraint:

@@ -11,10 +11,11 @@ import numpy as np
 
 import funcgrad.numpy as fnp
 from funcgrad import backend
-from funcgrad.core import Tracer
+from funcgrad.core import Tracer, is_in_transform
 from funcgrad.errors import InputError
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.peeking import is_plain
+from funcgrad.numpy_code.rebuilding import SelfRebuilding
 from funcgrad.optional import import_scipy
 from funcgrad.scipy.linalg import cholesky, solve_triangular
 from funcgrad.scipy.optimize.bounds import are_fixed, bounded_stationarity, limits
@@ -386,6 +387,7 @@ class _Curve:
         self, f: Any, xdata: Any, ydata: Any, p0: Any, sigma: Any, bounds: Any, jac: Any, options: dict[str, Any]
     ) -> None:
         self.f, self.ydata, self.p0, self.sigma = f, ydata, p0, sigma
+        self._curve = f if is_in_transform() else SelfRebuilding(f)  # an exact Jacobian runs it in a transform
         self.bounds, self.jac, self.options = bounds, jac, options
         self.xdata = (
             np.asarray(xdata, float) if isinstance(xdata, (list, tuple, np.ndarray)) and is_plain(xdata) else xdata
@@ -396,7 +398,7 @@ class _Curve:
 
     def model(self, p: Any, xdata: Any) -> Any:
         """Return the values of the curve for the parameters in the vector ``p``."""
-        return self.f(xdata, *[p[i] for i in range(self.size)])
+        return self._curve(xdata, *[p[i] for i in range(self.size)])
 
     def depends(self, p: Any) -> bool:
         """Whether any input is traced or an array of another library."""

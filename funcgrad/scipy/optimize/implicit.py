@@ -16,12 +16,23 @@ import numpy as np
 import funcgrad.numpy as fnp
 from funcgrad import backend, tree
 from funcgrad.batching import is_batched
-from funcgrad.core import Tracer, describe, is_array, plain_value, replace_at, shallow_copy, tracer_of, traces_of
+from funcgrad.core import (
+    Tracer,
+    describe,
+    is_array,
+    is_in_transform,
+    plain_value,
+    replace_at,
+    shallow_copy,
+    tracer_of,
+    traces_of,
+)
 from funcgrad.errors import ConcretizationError, ConvergenceError, InputError, NotDifferentiableError, StagingError
 from funcgrad.kinds.custom import CustomRules, custom_call
 from funcgrad.numpy.concretization import forget_refusal, strip_constant_tracers
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.peeking import any_true, concrete_or_none
+from funcgrad.numpy_code.rebuilding import SelfRebuilding
 from funcgrad.transforms.closures import RecordedClosure, example_by_example
 from funcgrad.transforms.implicit import custom_root, dense_solve
 from funcgrad.transforms.products import jvp
@@ -142,6 +153,8 @@ def search(
     """
     leaves, spec = tree.flatten((args, start))
     live = [i for i, leaf in enumerate(leaves) if is_array(leaf)]
+    if not is_in_transform():
+        fun = SelfRebuilding(fun)  # exact derivatives run it in transforms
     values, fields = [leaves[i] for i in live], _ResultFields()
     closure: RecordedClosure | None = None
 

@@ -10,7 +10,7 @@ from helpers import at_least
 
 import funcgrad.numpy as fnp
 from funcgrad import check_grads, grad, hessian, jacfwd, jacrev, jvp, vjp, vmap
-from funcgrad.errors import InputError
+from funcgrad.errors import BranchError, InputError
 from funcgrad.scipy import integrate
 
 
@@ -446,6 +446,14 @@ def test_integrands_that_close_over_traced_values_on_one_branch_only():
         assert jvp(f, (2.0,), (1.0,))[1] == pytest.approx(power * 0.095 * 2.0 ** (power - 1))
         np.testing.assert_allclose(vmap(grad(f))(np.array([2.0, 3.0])), [grad(f)(2.0), grad(f)(3.0)])
     assert grad(grad(above))(2.0) == pytest.approx(0.19)
+
+
+def test_integrands_that_read_further_elements_in_the_derivative():
+    heights = np.ones(16)  # a constant integrand, so that the value needs few points
+    with pytest.raises(BranchError, match=r"reads an element that it did not need for the value. Pass .* in args\."):
+        grad(lambda c: scipy.integrate.quad(lambda x: c[int(8 * x)], 0, 2)[0])(heights)
+    found = grad(lambda c: scipy.integrate.quad(lambda x, c: c[int(8 * x)], 0, 2, args=(c,))[0])(heights)
+    np.testing.assert_allclose(found, 1 / 8)
 
 
 def test_integrands_that_ask_for_whole_numbers():

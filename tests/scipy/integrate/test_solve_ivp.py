@@ -472,6 +472,15 @@ def test_what_is_refused():
         grad(lambda k: integrate.solve_ivp(decay, (0.0, 1.0), [1.0], t_eval=[2.0], args=(k,)).y[0, -1])(0.5)
 
 
+def test_an_exact_jacobian_of_numpy_code_in_plain_calls():
+    run = lambda xp, jac: integrate.solve_ivp(
+        lambda t, y: xp.array([-y[0], y[0] ** 2 - y[1]]), (0.0, 1.0), [1.0, 2.0], "BDF", jac=jac
+    )
+    got, want = run(np, "exact"), run(np, lambda t, y: np.array([[-1.0, 0.0], [2 * y[0], -1.0]]))
+    np.testing.assert_allclose(got.y, want.y, rtol=1e-14)
+    assert got.nfev == want.nfev == run(fnp, "exact").nfev
+
+
 def test_shooting_and_integrals_of_solutions():
     """Check that the initial slope of y'' = -k y with y(0) = 0 and y(1) = 1 is sqrt(k) / sin(sqrt(k))."""
 

@@ -20,6 +20,7 @@ from funcgrad.errors import (
 )
 from funcgrad.numpy.concretization import forget_refusal, strip_constant_tracers
 from funcgrad.numpy.creation import as_value
+from funcgrad.numpy_code.rebuilding import SelfRebuilding
 from funcgrad.transforms.closures import BranchRecordings, solve_with_new_branches
 from funcgrad.transforms.stopping import stop_gradient
 from funcgrad.transforms.vectorize import vmap
@@ -169,8 +170,10 @@ class Parameters:
 
     def hoist(self, fun: Callable[..., Any]) -> HoistedFunction:
         """Return ``fun(t, y, *args)`` as a function of ``t``, ``y`` and ``values``, closed-over values among them."""
+        if not is_in_transform():
+            return HoistedFunction(self, SelfRebuilding(fun))  # an exact Jacobian runs it in a transform
         function = HoistedFunction(self, fun)
-        if is_in_transform() and not self._hoist_closed_over(function):
+        if not self._hoist_closed_over(function):
             self._not_hoisted.append(function)
         return function
 
