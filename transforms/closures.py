@@ -125,8 +125,8 @@ class BranchRecordings:
             return found
         if not self._may_record or len(self._recordings) >= _MAX_RECORDINGS or Tracer in map(type, tree.leaves(x)):
             raise BranchError(
-                f"{self.call}: the function closes over traced values, and takes a branch or reads an element that it did "
-                "not need for the value. Pass these values in args."
+                f"{self.call}: the function closes over traced values, and takes a branch or reads an element that it "
+                "did not need for the value. Pass these values in args."
             )
         self._record(x)
         return self._evaluate(self._recordings[0], x, captured)

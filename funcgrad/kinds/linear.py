@@ -132,8 +132,8 @@ def linear(
     Args:
         name: the name of the operation, and of the array namespace's function if ``impl`` is None.
         impl: ``impl(xp, x, ..., **params)``.
-        transpose: ``transpose(ct, ..., *, params)`` returns the cotangent of ``x``, in any dtype and in a shape to which
-            ``x`` broadcasts; after ``ct`` it may name ``shape`` and ``dtype`` (of ``x``), ``y`` and ``z``.
+        transpose: ``transpose(ct, ..., *, params)`` returns the cotangent of ``x``, in any dtype and in a shape to
+            which ``x`` broadcasts; after ``ct`` it may name ``shape`` and ``dtype`` (of ``x``), ``y`` and ``z``.
         batch: how the operation takes a batch axis: "elementwise"; "leading", if it maps over all leading axes; "axis",
             if it works along its parameter ``axis``; "loop", one example after another; or a batching rule.
         numpy: a faster kernel for an ndarray.

@@ -82,7 +82,7 @@ def _axes_and_lengths(shape: Shape, s: Any, axes: Any, of_reals: str | None = No
 
 
 def _deprecated(message: str) -> None:
-    warn(f"{message}: NumPy deprecates it and will refuse it.", DeprecationWarning, 6)
+    warn(f"{message}: NumPy deprecates it and will refuse it.", DeprecationWarning)
 
 
 class TransformAlongAxis(Protocol):

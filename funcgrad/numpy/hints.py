@@ -422,6 +422,14 @@ def user_frame() -> FrameType | None:
     return frame
 
 
+def user_stacklevel() -> int:
+    """Return the ``stacklevel`` by which a ``warnings.warn`` in the calling function points at the user's line."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and not is_user_frame(frame):
+        frame, level = frame.f_back, level + 1
+    return level
+
+
 def is_user_frame(frame: FrameType) -> bool:
     """Whether the code of ``frame`` belongs to none of the packages in ``_LIBRARIES``."""
     return frame.f_globals.get("__name__", "").partition(".")[0] not in _LIBRARIES

@@ -358,6 +358,9 @@ def ix_(*args: ArrayLike) -> tuple[np.ndarray, ...]:
     """
     numbers = [isinstance(a, Tracer) and backend.is_inexact(a) for a in args]
     made = np.ix_(
-        *[np.empty(backend.shape_of(a)) if n else _concrete(a, "ix_") for a, n in zip(args, numbers, strict=True)]
+        *[
+            np.empty(backend.shape_of(a)) if n else _concrete(a, "ix_") if isinstance(as_value(a), Tracer) else a
+            for a, n in zip(args, numbers, strict=True)
+        ]
     )
     return tuple([reshape(a, m.shape) if n else m for a, m, n in zip(args, made, numbers, strict=True)])

@@ -47,6 +47,8 @@ def compute_into(operation: Callable[..., Any], out: Any, *args: Any, **kwargs: 
     if theirs is not None and is_plain(out, *args, *kwargs.values()):
         check_arrays(operation.__name__, [a for a in args if backend.is_masked(type(a))])
         ans = theirs(*args, out=out, **{name: value for name, value in kwargs.items() if value is not None})
+        if issubclass(type(ans), np.generic):
+            return ans  # dot returns the number that it has written to an array without axes
         # some functions of numpy.fft do not write to it
         return out if ans is out else write_out(operation.__name__, out, ans)
     if "dtype" in kwargs and kwargs["dtype"] is None:

@@ -11,6 +11,7 @@ import numpy as np
 from funcgrad.backend import is_of_other_library, is_sequence, is_table_class, namespace_of, values_of
 from funcgrad.core import Tracer
 from funcgrad.graph import report_answer
+from funcgrad.numpy.hints import user_stacklevel
 from funcgrad.shared_state import unfinished_traces
 from funcgrad.writable import Proxy, is_buffer
 
@@ -115,12 +116,12 @@ def any_true(test: Callable[[Any], Any], x: Any) -> bool:
     return found
 
 
-def warn(text: str, category: type[Warning], stacklevel: int) -> None:
-    """Give a warning as ``warnings.warn`` does; a run that is recorded for replay notes the warning."""
+def warn(text: str, category: type[Warning]) -> None:
+    """Give a warning that points at the user's line; a run that is recorded for replay notes the warning."""
     # a list, so that every graph notes the warning
     noted = [trace.note_warning() for trace in unfinished_traces() if trace.is_bit_exact]
     if not any(noted):
-        warnings.warn(text, category, stacklevel + 1)
+        warnings.warn(text, category, user_stacklevel())
 
 
 def shared_truth(x: Any) -> bool:

@@ -125,7 +125,7 @@ def default_rcond(x: Array) -> Any:
 def warn_of_rank(rank: Any, order: int, text: str) -> None:
     """Give NumPy's warning ``text`` if the fit is known to be underdetermined."""
     if is_known_true(not_equal(rank, order)):
-        warn(text, np.exceptions.RankWarning, 3)
+        warn(text, np.exceptions.RankWarning)
 
 
 # ---- values and roots ------------------------------------------------------------------------------------------

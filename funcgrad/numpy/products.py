@@ -352,7 +352,7 @@ def cross(
             "Check the axes, and append a zero to vectors of the plane."
         )
     if 2 in lengths:
-        warn("cross: 2-dimensional vectors are deprecated, append a zero", DeprecationWarning, 2)
+        warn("cross: 2-dimensional vectors are deprecated, append a zero", DeprecationWarning)
         a, b = (_as_space_vectors(x) for x in (a, b))
     (a1, a2), (b1, b2) = ([roll(x, shift=(-k,), axis=(len(shape_of(x)) - 1,)) for k in (1, 2)] for x in (a, b))
     ans = subtract(multiply(a1, b2), multiply(a2, b1))

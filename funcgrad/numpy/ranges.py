@@ -39,7 +39,13 @@ numpy: Any = np  # its annotations do not accept traced values
 
 
 def arange(
-    start_or_stop: Scalar, /, stop: Scalar | None = None, step: Scalar = 1, *, dtype: Any = None, device: Any = None
+    start_or_stop: Scalar,
+    /,
+    stop: Scalar | None = None,
+    step: Scalar | None = 1,
+    *,
+    dtype: Any = None,
+    device: Any = None,
 ) -> Array:
     """Return numbers from ``start`` up to but without ``stop``, at distances ``step``.
 
@@ -49,7 +55,7 @@ def arange(
     Args:
         start_or_stop: the first number, or ``stop`` if it is the only argument; the first number is then 0.
         stop: the end, which is not included.
-        step: the difference between neighbours.
+        step: the difference between neighbours; None means 1.
         dtype: the dtype, by default by NumPy's promotion.
         device: as in NumPy.
 
@@ -61,6 +67,7 @@ def arange(
         array([1. , 1.5, 2. , 2.5])
     """
     start, end = (0, start_or_stop) if stop is None else (start_or_stop, stop)
+    step = 1 if step is None else step
     bounds = [start, end, step]
     if is_numpy_only(*bounds) or any(isinstance(b, str) for b in bounds):  # strings are dates
         return as_buffer(numpy.arange(start, end, step, dtype, device=device))

@@ -503,6 +503,7 @@ def nanmean(
         np.float64(1.5)
     """
     a = as_value(a)
+    _check_inexact(a, dtype, out)
     return mean(a, axis, dtype, out, keepdims, where=_where_not_nan(a, where))
 
 
@@ -525,8 +526,18 @@ def nanvar(
         np.float64(4.0)
     """
     a = as_value(a)
+    _check_inexact(a, dtype, out)
     where = _where_not_nan(a, where)
     return var(a, axis, dtype, out, ddof, keepdims, where=where, mean=mean, correction=correction)
+
+
+def _check_inexact(a: Array, dtype: Any, out: Any) -> None:
+    """Refuse integers for the result of elements that may be NaN, as NumPy does."""
+    if not backend.is_inexact(a):
+        return
+    for name, to in (("dtype", dtype), ("out", getattr(out, "dtype", None))):
+        if to is not None and np.dtype(to).kind in "biu":
+            raise TypeError(f"If a is inexact, then {name} must be inexact")
 
 
 def nanstd(

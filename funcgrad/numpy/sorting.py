@@ -148,7 +148,7 @@ def argpartition(a: ArrayLike, kth: Any, axis: Axis = -1, kind: str = "introsele
 
 def _positions(name: str, kth: Any, a: Array, axis: int) -> int | tuple[int, ...]:
     n = backend.shape_of(a)[axis]
-    several = isinstance(kth, (list, tuple, np.ndarray))
+    several = isinstance(kth, (list, tuple)) or (isinstance(kth, np.ndarray) and kth.ndim > 0)
     numbers = [operator.index(k) for k in (kth if several else (kth,))]
     for k in numbers:
         if not -n <= k < n:

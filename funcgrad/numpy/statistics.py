@@ -100,7 +100,7 @@ def cov(
 def _inverse_of_freedom(free: Any) -> Any:
     """Return one divided by the degrees of freedom; warn and return infinity if there are none."""
     if any_true(lambda free: less_equal(free, 0), free):
-        warn("Degrees of freedom <= 0 for slice", RuntimeWarning, 3)
+        warn("Degrees of freedom <= 0 for slice", RuntimeWarning)
     if type(free) is int:
         return 1 / free if free > 0 else float("inf")
     return divide(1.0, where(less_equal(free, 0), 0.0, free))
@@ -325,7 +325,7 @@ def _sample(a: ArrayLike, weights: ArrayLike | None) -> tuple[Array, Array | Non
     """Return the elements and their weights, both along one axis."""
     a = as_value(a)
     if backend.dtype_of(a).kind == "b":
-        warn(f"Converting input from {backend.dtype_of(a)} to {np.uint8} for compatibility.", RuntimeWarning, 3)
+        warn(f"Converting input from {backend.dtype_of(a)} to {np.uint8} for compatibility.", RuntimeWarning)
         a = astype(a, np.uint8)
     if weights is not None:
         weights = as_value(weights)

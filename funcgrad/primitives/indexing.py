@@ -114,8 +114,11 @@ def _getitem_traced(x: Tracer, index: Any) -> Any:
 
 
 def _getitem_constant(x: Any, index: Any) -> Any:
-    if type(x) is ndarray and (is_concrete(index) or is_numpy(index)):
-        return getitem_of_array(x, index)
+    if is_concrete(index) or is_numpy(index):
+        if type(x) is ndarray:
+            return getitem_of_array(x, index)
+        if issubclass(type(x), np.generic):
+            return x[index]
     return _getitem_general(x, index)
 
 

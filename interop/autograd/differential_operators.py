@@ -20,6 +20,7 @@ from funcgrad.core import Tracer, is_array
 from funcgrad.errors import InputError
 from funcgrad.interop.autograd.spaces import VSpace, differentiable, vspace
 from funcgrad.interop.autograd.wrap_util import get_name, unary_to_nary
+from funcgrad.numpy.hints import user_stacklevel
 from funcgrad.numpy_code import SelfRebuilding
 from funcgrad.transforms.gradients import value_and_grad_of
 
@@ -41,7 +42,7 @@ def with_warning(fun: Callable[[Any], Any]) -> Callable[[Any], Any]:
         traces = {leaf._trace for leaf in tree.leaves(x) if isinstance(leaf, Tracer)}
         depends = any(isinstance(leaf, Tracer) and leaf._trace in traces for leaf in tree.leaves(out))
         if not depends:
-            warnings.warn(f"{get_name(fun)}: Output seems independent of input.", stacklevel=2)
+            warnings.warn(f"{get_name(fun)}: Output seems independent of input.", stacklevel=user_stacklevel())
         return out
 
     run.__name__ = get_name(fun)
@@ -183,7 +184,7 @@ def holomorphic_grad(fun: Callable[[Any], Any], x: Any) -> Any:
     """
     x = differentiable(x)
     if not any(backend.dtype_of(leaf).kind == "c" for leaf in tree.leaves(x)):
-        warnings.warn("Input to holomorphic_grad is not complex", stacklevel=3)
+        warnings.warn("Input to holomorphic_grad is not complex", stacklevel=user_stacklevel())
     return _scalar("holomorphic_grad", lambda x: fnp.real(fun(x)), x)[1]
 
 

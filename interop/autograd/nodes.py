@@ -24,6 +24,7 @@ from funcgrad.core import Primitive, Trace, Tracer, is_array, shallow_copy, trac
 from funcgrad.errors import InputError
 from funcgrad.forward import ForwardTrace
 from funcgrad.interop.autograd.boxes import Box, isbox
+from funcgrad.numpy.hints import user_stacklevel
 from funcgrad.reverse import ReverseTrace, backward
 
 __all__ = ["JVPNode", "Node", "VJPNode", "backward_pass", "new_box", "node_of", "trace", "trace_stack", "value_of"]
@@ -217,7 +218,7 @@ def trace(start_node: Any, fun: Callable[[Any], Any], x: Any) -> tuple[Any, Any]
         start._trace.close()
     if isbox(end) and end._trace is start._trace:
         return end._val, node_of(end)
-    warnings.warn("Output seems independent of input.", stacklevel=2)
+    warnings.warn("Output seems independent of input.", stacklevel=user_stacklevel())
     return end, None
 
 

@@ -25,6 +25,7 @@ from funcgrad.interop.autograd.spaces import vspace
 from funcgrad.interop.autograd.util import subval
 from funcgrad.interop.autograd.wrap_util import get_name, wraps
 from funcgrad.kinds.custom import CustomRules, custom_call
+from funcgrad.numpy.hints import user_stacklevel
 from funcgrad.reverse import backward, record_function
 from funcgrad.transforms.transformed import check_callable
 from funcgrad.writable import outside_transforms
@@ -244,7 +245,7 @@ def _rules_of(call: str, fun: Any) -> _Rules:
         )
     warnings.warn(
         f"{call}: {get_name(fun)} is differentiated by what it is made of; the rules given here are not used.",
-        stacklevel=3,
+        stacklevel=user_stacklevel(),
     )
     return _Rules()
 

@@ -1,10 +1,12 @@
 """``import funcgrad.numpy as np`` in place of NumPy's import has every name. Tables of pandas next to arrays."""
 
 import io
+import operator
 
 import numpy
 import pandas as pd
 import pytest
+from helpers import identical
 
 import funcgrad.numpy as np
 from funcgrad import as_written, grad, jvp, vmap
@@ -66,3 +68,37 @@ def test_tables_with_traced_values(name):
 def test_tables_of_texts_are_refused():
     with pytest.raises(TypeError, match="not an array or a number, got Series"):
         grad(lambda x: (x * pd.Series(["a", "b", "c"])).sum())(numpy.ones(3))
+
+
+#: Calls on plain values whose results depend on more than values: dtypes, kinds of numbers, empty and 0-d arrays.
+PLAIN = {
+    "dot into no axes": lambda m: m.dot(numpy.ones(3), numpy.ones(3), out=numpy.zeros(())),
+    "sum of a number into no axes": lambda m: m.sum(numpy.float32(2.5), out=numpy.zeros((), "f4")),
+    "arange without a step": lambda m: m.arange(0.5, 3.0, None),
+    "partition at an array without axes": lambda m: m.partition([3.0, 1.0, 2.0], numpy.array(1)),
+    "ix_ of nothing": lambda m: m.ix_([1, 2], []),
+    "weights at integers": lambda m: m.polynomial.chebyshev.chebweight(numpy.array([0, 3], "u1")),
+    "number[...]": lambda m: getattr(m, "getitem", operator.getitem)(numpy.int32(1), ...),
+    "number[..., None]": lambda m: getattr(m, "getitem", operator.getitem)(numpy.float32(1), (..., None)),
+    "number[()]": lambda m: getattr(m, "getitem", operator.getitem)(numpy.bool_(True), ()),
+}
+
+
+@pytest.mark.parametrize("call", PLAIN.values(), ids=PLAIN)
+def test_plain_calls_return_what_numpy_returns(call):
+    with numpy.errstate(all="ignore"):
+        identical(call(np), call(numpy))
+
+
+@pytest.mark.parametrize("name", ["nanmean", "nanvar", "nanstd"])
+def test_means_without_nan_refuse_integers_as_numpy_does(name):
+    for options in ({"dtype": int}, {"out": numpy.zeros((), int)}):
+        for m in (np, numpy):
+            with pytest.raises(TypeError, match="must be inexact"):
+                getattr(m, name)(numpy.array([1.5, numpy.nan]), **options)
+
+
+def test_warnings_point_at_the_line_of_the_call():
+    with pytest.warns(RuntimeWarning, match="Degrees of freedom") as caught, numpy.errstate(all="ignore"):
+        grad(lambda x: np.cov(x).sum())(numpy.ones((2, 1)))
+    assert {w.filename for w in caught} == {__file__}

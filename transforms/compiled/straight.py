@@ -11,6 +11,7 @@ import numpy as np
 from funcgrad import tree
 from funcgrad.errors import EagerWarning
 from funcgrad.graph import Recording
+from funcgrad.numpy.hints import user_stacklevel
 from funcgrad.transforms.closures import RecordedClosure
 from funcgrad.transforms.compiled.agreeing import difference_message
 from funcgrad.transforms.compiled.capture import UnrecordableError, capture
@@ -108,7 +109,7 @@ def _checked_program(
             f"{closure.call}: a recorded function is run without its program, since {reason}. Results are right, only "
             "slower.",
             EagerWarning,
-            stacklevel=2,
+            stacklevel=user_stacklevel(),
         )
     return None if reason else program
 

@@ -20,6 +20,7 @@ import numpy as np
 from funcgrad import blocks, tree
 from funcgrad.core import Tracer, is_in_transform
 from funcgrad.errors import EagerWarning
+from funcgrad.numpy.hints import user_stacklevel
 from funcgrad.shared_state import open_traces
 from funcgrad.transforms.compiled.agreeing import difference_message, difference_message_nearby
 from funcgrad.transforms.compiled.arguments import Form, bind_program, form_of, input_names
@@ -392,7 +393,7 @@ class Compiled(Transformed[P, Any]):
             f"jit: {name_of(self.fun)} is run without a recorded program for arguments of this form, since {reason}. "
             "Results are right, only slower. See the page on graph mode for what can be recorded.",
             EagerWarning,
-            stacklevel=6,
+            stacklevel=user_stacklevel(),
         )
 
     def _record(self, entry: _Entry, form: Form, args: Any, kwargs: Any) -> Any:

@@ -235,7 +235,7 @@ class Series:
             >>> fnp.polynomial.chebyshev.chebweight(0.0)
             np.float64(1.0)
         """
-        return _WEIGHTS[self._basis.prefix](as_value(x))
+        return _WEIGHTS[self._basis.prefix](as_floating(as_value(x)))
 
     # ---- derivatives and integrals -------------------------------------------------------------------------
 

@@ -10,13 +10,13 @@ coarse where another part needed a fine one is integrated again over the finest 
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from funcgrad.numpy.peeking import warn
 from funcgrad.optional import import_scipy
 
 Fun = Callable[[float], Any]
@@ -54,7 +54,7 @@ def integrate_together(
             for one, first in zip(components, firsts, strict=True)
         ]
         for warning in {one.warning for one in found if one.warning}:
-            warnings.warn(warning, import_scipy("integrate.quad", "scipy.integrate").IntegrationWarning, stacklevel=2)
+            warn(warning, import_scipy("integrate.quad", "scipy.integrate").IntegrationWarning)
         results.append(_assembled([one.value for one in found], *form))
     return results
 

@@ -280,8 +280,9 @@ def differentiable_root(
             return linear(matvec, b)
         except np.linalg.LinAlgError as error:
             raise np.linalg.LinAlgError(
-                f"{call}: the derivative solves a linear system, got a singular matrix: the solution is a multiple one "
-                "or not isolated. Make it unique, and leave out constraints that follow from others or from active bounds."
+                f"{call}: the derivative solves a linear system, got a singular matrix: the solution is a multiple "
+                "one or not isolated. Make it unique, and leave out constraints that follow from others or from active "
+                "bounds."
             ) from error
 
     return custom_root(shaped, like, lambda _, x: x, checked)

@@ -118,7 +118,7 @@ def _warned(x: Any, facts: dict[str, Any]) -> Any:
     if facts["ier"] == 0:
         raise TypeError(facts["mesg"])
     if facts["ier"] != 1:
-        warn(facts["mesg"], RuntimeWarning, 3)
+        warn(facts["mesg"], RuntimeWarning)
     return x
 
 

@@ -253,7 +253,7 @@ class Rotation:
         angles = quaternions.as_euler(self._quat, seq)
         middle = angles[..., 1] + (0.0 if seq[0] == seq[2] else math.pi / 2)
         if not suppress_warnings and any_true(lambda x: (abs(x) <= 1e-7) | (abs(abs(x) - math.pi) <= 1e-7), middle):
-            warn("Gimbal lock detected. Setting third angle to zero.", UserWarning, 2)
+            warn("Gimbal lock detected. Setting third angle to zero.", UserWarning)
         return angles / _DEGREE if degrees else angles
 
     def as_mrp(self) -> Array:

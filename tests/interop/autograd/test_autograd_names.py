@@ -25,6 +25,7 @@ from funcgrad.interop.autograd import (
     elementwise_grad,
     grad,
     hessian,
+    holomorphic_grad,
     jacobian,
     make_jvp,
     make_vjp,
@@ -289,6 +290,22 @@ def test_integers():
 
 def test_a_gradient_has_the_dtype_of_its_argument():
     assert grad(lambda x: np.sum(x * numpy.float64(2)))(X.astype(numpy.float32)).dtype == numpy.float32
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: grad(lambda x: 3.0)(2.0),
+        lambda: jacobian(lambda x: X)(X),
+        lambda: make_vjp(lambda x: 3.0)(2.0),
+        lambda: holomorphic_grad(lambda x: x)(2.0),
+    ],
+    ids=["grad", "jacobian", "make_vjp", "holomorphic_grad"],
+)
+def test_warnings_point_at_the_line_of_the_call(call):
+    with pytest.warns(UserWarning, match="independent|not complex") as caught:
+        call()
+    assert {(w.filename, w.lineno) for w in caught} == {(__file__, call.__code__.co_firstlineno)}
 
 
 def test_independent_of_input():
