@@ -6,6 +6,10 @@ distributions, are whole numbers; a derivative in a count raises. JAX arrays: di
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
+from funcgrad.kinds.rules import Operation
 from funcgrad.scipy.special.operations import distributions as prim
 from funcgrad.scipy.special.operations import incomplete, noncentral
 from funcgrad.scipy.special.ufunc import table
@@ -19,6 +23,12 @@ __all__ = [
 ]  # fmt: skip
 
 row = table(__name__)
+
+
+def _x_last(operation: Operation) -> Callable[..., Any]:
+    """Return ``operation`` with the arguments in SciPy's order."""
+    return lambda *args: operation(args[-1], *args[:-1])
+
 
 # fmt: off
 chdtr = row("chdtr(v, x)", prim.chdtr,
@@ -128,28 +138,28 @@ chndtridf = row("chndtridf(x, p, nc)", noncentral.chndtridf, "The inverse of ``c
     "fsp.chndtridf(2.0, 0.5, 1.0).round(6)", "np.float64(1.831523)")
 chndtrinc = row("chndtrinc(x, df, p)", noncentral.chndtrinc, "The inverse of ``chndtr`` in ``nc``.",
     "fsp.chndtrinc(4.0, 3.0, 0.5).round(6)", "np.float64(1.854459)")
-ncfdtr = row("ncfdtr(dfn, dfd, nc, f)", noncentral.ncfdtr,
+ncfdtr = row("ncfdtr(dfn, dfd, nc, f)", _x_last(noncentral.ncfdtr),
     """The noncentral F distribution function at ``f``.
 
     The distribution has ``dfn`` and ``dfd`` degrees of freedom and noncentrality ``nc``.""",
     "fsp.ncfdtr(2.0, 4.0, 1.0, 1.5).round(6)", "np.float64(0.545533)")
-ncfdtri = row("ncfdtri(dfn, dfd, nc, p)", noncentral.ncfdtri, "The inverse of ``ncfdtr`` in ``f``.",
+ncfdtri = row("ncfdtri(dfn, dfd, nc, p)", _x_last(noncentral.ncfdtri), "The inverse of ``ncfdtr`` in ``f``.",
     "fsp.ncfdtri(2.0, 4.0, 1.0, 0.5).round(6)", "np.float64(1.291318)")
-ncfdtridfn = row("ncfdtridfn(p, dfd, nc, f)", noncentral.ncfdtridfn, "The inverse of ``ncfdtr`` in ``dfn``.",
+ncfdtridfn = row("ncfdtridfn(p, dfd, nc, f)", _x_last(noncentral.ncfdtridfn), "The inverse of ``ncfdtr`` in ``dfn``.",
     "fsp.ncfdtridfn(0.61, 6.0, 0.5, 1.2).round(6)", "np.float64(0.52866)")
-ncfdtridfd = row("ncfdtridfd(dfn, p, nc, f)", noncentral.ncfdtridfd, "The inverse of ``ncfdtr`` in ``dfd``.",
+ncfdtridfd = row("ncfdtridfd(dfn, p, nc, f)", _x_last(noncentral.ncfdtridfd), "The inverse of ``ncfdtr`` in ``dfd``.",
     "fsp.ncfdtridfd(2.0, 0.5, 1.0, 1.3).round(6)", "np.float64(3.85496)")
-ncfdtrinc = row("ncfdtrinc(dfn, dfd, p, f)", noncentral.ncfdtrinc, "The inverse of ``ncfdtr`` in ``nc``.",
+ncfdtrinc = row("ncfdtrinc(dfn, dfd, p, f)", _x_last(noncentral.ncfdtrinc), "The inverse of ``ncfdtr`` in ``nc``.",
     "fsp.ncfdtrinc(2.0, 4.0, 0.5, 1.5).round(6)", "np.float64(1.406371)")
-nctdtr = row("nctdtr(df, nc, t)", noncentral.nctdtr,
+nctdtr = row("nctdtr(df, nc, t)", _x_last(noncentral.nctdtr),
     """Student's noncentral distribution function at ``t``.
 
     The distribution has ``df`` degrees of freedom and noncentrality ``nc``.""",
     "fsp.nctdtr(3.0, 1.0, 1.5).round(6)", "np.float64(0.625756)")
-nctdtrit = row("nctdtrit(df, nc, p)", noncentral.nctdtrit, "The inverse of ``nctdtr`` in ``t``.",
+nctdtrit = row("nctdtrit(df, nc, p)", _x_last(noncentral.nctdtrit), "The inverse of ``nctdtr`` in ``t``.",
     "fsp.nctdtrit(3.0, 1.0, 0.5).round(6)", "np.float64(1.091153)")
-nctdtridf = row("nctdtridf(p, nc, t)", noncentral.nctdtridf, "The inverse of ``nctdtr`` in ``df``.",
+nctdtridf = row("nctdtridf(p, nc, t)", _x_last(noncentral.nctdtridf), "The inverse of ``nctdtr`` in ``df``.",
     "fsp.nctdtridf(0.6, 1.0, 1.4).round(6)", "np.float64(3.171933)")
-nctdtrinc = row("nctdtrinc(df, p, t)", noncentral.nctdtrinc, "The inverse of ``nctdtr`` in ``nc``.",
+nctdtrinc = row("nctdtrinc(df, p, t)", _x_last(noncentral.nctdtrinc), "The inverse of ``nctdtr`` in ``nc``.",
     "fsp.nctdtrinc(3.0, 0.5, 1.5).round(6)", "np.float64(1.369752)")
 # fmt: on

@@ -2,8 +2,10 @@
 
 import math
 import pickle
+import pkgutil
 import re
 import sys
+from importlib import import_module
 
 import jax
 import jax.numpy as jnp
@@ -17,7 +19,9 @@ import scipy.special
 import funcgrad.numpy as fnp
 import funcgrad.scipy.special as fsp
 from funcgrad import grad, hessian, jacfwd, jvp, vjp, vmap
+from funcgrad.core import Primitive
 from funcgrad.errors import ConcretizationError, InputError, MissingExtraError, NotDifferentiableError
+from funcgrad.scipy.special import operations
 from funcgrad.scipy.special.operations import bessel_related, convex, error_functions, hypergeometric, incomplete
 
 DIGITS = 40
@@ -557,3 +561,11 @@ def test_smirnov(n, d):
     assert grad(fsp.smirnovi, 1)(5, 0.4) == pytest.approx(1 / grad(fsp.smirnov, 1)(5, fsp.smirnovi(5, 0.4)))
     with pytest.raises(NotDifferentiableError, match="whole number"):
         grad(fsp.smirnov)(5.0, 0.3)
+
+
+def test_operations_pickle_by_name():
+    for found in pkgutil.iter_modules(operations.__path__, f"{operations.__name__}."):
+        module = import_module(found.name)
+        for name, value in vars(module).items():
+            if isinstance(getattr(value, "primitive", None), Primitive) and value.__module__ == found.name:
+                assert pickle.loads(pickle.dumps(value)) is value, name

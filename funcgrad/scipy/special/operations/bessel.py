@@ -350,9 +350,9 @@ def _scaled_k_of_whole_order(xp: Any, x: Any, *, n: int, order: int) -> Any:
     return with_series(near, _kve_series)(xp, n, x, order=order)
 
 
-#: ``_scaled_k_slope(x, *, n, order)``: ``kve_slope`` of a constant whole order, whose kernels are faster.
-_scaled_k_slope: Operation = pointwise(
-    "scaled_k_slope", _scaled_k_of_whole_order, lambda x, *, n, order: _scaled_k_slope(x, n=n, order=order + 1)
+#: ``scaled_k_slope(x, *, n, order)``: ``kve_slope`` of a constant whole order, whose kernels are faster.
+scaled_k_slope: Operation = pointwise(
+    "scaled_k_slope", _scaled_k_of_whole_order, lambda x, *, n, order: scaled_k_slope(x, n=n, order=order + 1)
 )
 
 # ---- whole orders ------------------------------------------------------------------------------------------
@@ -366,8 +366,8 @@ y0: Operation = scipy_operation("y0", dx=lambda x: -y1(x))
 y1: Operation = scipy_operation("y1", dx=lambda x: (y0(x) - yv(2, x)) * 0.5)
 k0: Operation = scipy_operation("k0", dx=lambda x: -k1(x))
 k1: Operation = scipy_operation("k1", dx=lambda x: (k0(x) + kv(2, x)) * -0.5)
-k0e: Operation = scipy_operation("k0e", dx=lambda x: _scaled_k_slope(x, n=0, order=1))
-k1e: Operation = scipy_operation("k1e", dx=lambda x: _scaled_k_slope(x, n=1, order=1))
+k0e: Operation = scipy_operation("k0e", dx=lambda x: scaled_k_slope(x, n=0, order=1))
+k1e: Operation = scipy_operation("k1e", dx=lambda x: scaled_k_slope(x, n=1, order=1))
 i0: Operation = scipy_operation("i0", dx=lambda x: i1(x))
 i1: Operation = scipy_operation("i1", dx=lambda x: (i0(x) + bessel_i(x, order=2)) * 0.5)
 

@@ -67,25 +67,25 @@ def _pseudo_huber_dx(x: Any, y: Any) -> Any:
 
 
 #: ``x * y / hypot(x, y)``, whose derivatives are cubes.
-_harmonic: Operation = elementwise(
+harmonic: Operation = elementwise(
     "harmonic",
     lambda xp, x, y: y * x / xp.hypot(x, y),
     dx=lambda x, y: (y / hypot(x, y)) ** 3,
     dy=lambda x, y: (x / hypot(x, y)) ** 3,
 )
 pseudo_huber: Operation = scipy_operation(
-    "pseudo_huber", _pseudo_huber_of_jax, dx=_pseudo_huber_dx, dy=lambda x, y: _harmonic(x, y)
+    "pseudo_huber", _pseudo_huber_of_jax, dx=_pseudo_huber_dx, dy=lambda x, y: harmonic(x, y)
 )
 
 # ---- the logistic function -----------------------------------------------------------------------------------
 
 #: ``expit(x) * expit(-x)``. Its derivative is one product, 0 where a difference of two would leave rounding errors.
-_logistic_density: Operation = elementwise(
+logistic_density: Operation = elementwise(
     "logistic_density",
     lambda xp, x: special(xp, "expit")(x) * special(xp, "expit")(-x),
     dx=lambda x, ans: -ans * tanh(0.5 * x),
 )
-expit: Operation = scipy_operation("expit", dx=lambda x: _logistic_density(x))
+expit: Operation = scipy_operation("expit", dx=lambda x: logistic_density(x))
 logit: Operation = scipy_operation("logit", dx=lambda t, x: t / (x * (1 - x)))
 log_expit: Operation = scipy_operation("log_expit", lambda xp, x: -xp.logaddexp(-x, 0.0), dx=lambda x: expit(-x))
 
@@ -234,8 +234,8 @@ lambertw: Operation = primitive(
     batch="elementwise",
 )
 #: ``x / (x + 1)``, whose derivative contains no difference.
-_share: Operation = elementwise("share", lambda xp, x: x / (x + 1), dx=lambda x: 1 / ((x - -1) * (x - -1)))
-wrightomega: Operation = scipy_operation("wrightomega", dx=lambda ans: _share(ans))
+share: Operation = elementwise("share", lambda xp, x: x / (x + 1), dx=lambda x: 1 / ((x - -1) * (x - -1)))
+wrightomega: Operation = scipy_operation("wrightomega", dx=lambda ans: share(ans))
 exp10: Operation = scipy_operation("exp10", lambda xp, x: xp.power(10.0, x), dx=lambda ans: ans * LN10)
 
 #: Trigonometric functions of degrees.

@@ -42,14 +42,14 @@ def _bounded(x: Any) -> Any:
     return x if is_complex(x) else clip(x, -40, 40)
 
 
-_gaussian: Operation = elementwise("gaussian", lambda xp, x: xp.exp(-x * x), dx=lambda x, ans: -2 * (_bounded(x) * ans))
+gaussian: Operation = elementwise("gaussian", lambda xp, x: xp.exp(-x * x), dx=lambda x, ans: -2 * (_bounded(x) * ans))
 #: Standard normal density.
-_normal: Operation = elementwise(
+normal_density: Operation = elementwise(
     "normal_density", lambda xp, x: xp.exp(-0.5 * x * x) * (1 / ROOT_2PI), dx=lambda x, ans: -_bounded(x) * ans
 )
 
-erf: Operation = scipy_operation("erf", dx=lambda x: 2 / ROOT_PI * _gaussian(x))
-erfc: Operation = scipy_operation("erfc", dx=lambda x: -2 / ROOT_PI * _gaussian(x))
+erf: Operation = scipy_operation("erf", dx=lambda x: 2 / ROOT_PI * gaussian(x))
+erfc: Operation = scipy_operation("erfc", dx=lambda x: -2 / ROOT_PI * gaussian(x))
 erfinv: Operation = scipy_operation("erfinv", dx=lambda ans: ROOT_PI / 2 * exp(ans * ans))
 erfcinv: Operation = scipy_operation(
     "erfcinv", lambda xp, y: -special(xp, "ndtri")(y / 2) / ROOT_2, dx=lambda ans: -ROOT_PI / 2 * exp(ans * ans)
@@ -146,7 +146,7 @@ _WOFZ_TERMS = 20
 #: ``wofz(z, *, order)``: derivative of this order.
 wofz: Operation = pointwise("wofz", _wofz, lambda x, *, order: wofz(x * (1 + 0j), order=order + 1))
 
-ndtr: Operation = scipy_operation("ndtr", dx=_normal)
+ndtr: Operation = scipy_operation("ndtr", dx=normal_density)
 ndtri: Operation = scipy_operation("ndtri", dx=lambda ans: ROOT_2PI * exp(0.5 * ans * ans))
 
 
@@ -155,7 +155,7 @@ def _inverse_mills(x: Any) -> Any:
     left = less(x, 0)
     below = math.sqrt(2 / math.pi) / erfcx(where(left, x, 0) * (-1 / ROOT_2), order=0)
     above = where(left, 0, x)  # for positive x erfcx, and with it its derivatives, would overflow
-    return where(left, below, _normal(above) / ndtr(above))
+    return where(left, below, normal_density(above) / ndtr(above))
 
 
 log_ndtr: Operation = scipy_operation("log_ndtr", dx=_inverse_mills)
@@ -166,7 +166,7 @@ ndtri_exp: Operation = scipy_operation(
 
 owens_t: Operation = scipy_operation(
     "owens_t",
-    dx=lambda x, y: -0.5 * _normal(x) * erf(x * y * (1 / ROOT_2)),
+    dx=lambda x, y: -0.5 * normal_density(x) * erf(x * y * (1 / ROOT_2)),
     dy=lambda x, y: exp(-0.5 * x * x * (1 + y * y)) / (2 * math.pi * (1 + y * y)),
 )
 
@@ -221,9 +221,9 @@ voigt_profile: Operation = scipy_operation(
 
 
 #: ``exp(x) / x``. Its derivative is one product: a difference of two quotients is ``inf - inf`` where they overflow.
-_exp_quotient: Operation = elementwise("exp_quotient", lambda xp, x: xp.exp(x) / x, dx=lambda x, ans: ans * (1 - 1 / x))
-expi: Operation = scipy_operation("expi", dx=lambda x: _exp_quotient(x))
-exp1: Operation = scipy_operation("exp1", dx=lambda x: _exp_quotient(-x))
+exp_quotient: Operation = elementwise("exp_quotient", lambda xp, x: xp.exp(x) / x, dx=lambda x, ans: ans * (1 - 1 / x))
+expi: Operation = scipy_operation("expi", dx=lambda x: exp_quotient(x))
+exp1: Operation = scipy_operation("exp1", dx=lambda x: exp_quotient(-x))
 
 
 def _expn_partial(x: Any, y: Any, ans: Any) -> Any:
@@ -259,7 +259,7 @@ def _sine_quotient(x: Any) -> Any:
 
 sici: Operation = _two_integrals("sici", _sine_quotient, lambda x: _oscillating(cos, x))
 shichi: Operation = _two_integrals(
-    "shichi", lambda x: sinh_quotient(x, order=0), lambda x: 0.5 * (_exp_quotient(x) - _exp_quotient(-x))
+    "shichi", lambda x: sinh_quotient(x, order=0), lambda x: 0.5 * (exp_quotient(x) - exp_quotient(-x))
 )
 
 

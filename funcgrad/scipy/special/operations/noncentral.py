@@ -197,30 +197,19 @@ ncx2_isf: Operation = _inverse("ncx2_isf", _scipy_function("_ncx2_isf"), ncx2_sl
 chndtridf: Operation = _inverse("chndtridf", _scipy_function("chndtridf"), ncx2_slope, 3, 1)
 chndtrinc: Operation = _inverse("chndtrinc", _scipy_function("chndtrinc"), ncx2_slope, 3, 2)
 
-_ncfdtr: Operation = _function("ncfdtr", _F.lower, ncf_slope, 4)
+ncfdtr: Operation = _function("ncfdtr", _F.lower, ncf_slope, 4)
 ncf_sf: Operation = _function("ncf_sf", _F.upper, ncf_slope, 4, -1.0)
-_ncfdtri: Operation = _inverse("ncfdtri", _scipy_function("ncfdtri", (1, 2, 3, 0)), ncf_slope, 4, 0)
+ncfdtri: Operation = _inverse("ncfdtri", _scipy_function("ncfdtri", (1, 2, 3, 0)), ncf_slope, 4, 0)
 ncf_isf: Operation = _inverse("ncf_isf", _scipy_function("_ncf_isf"), ncf_slope, 4, 0, -1.0)
-_ncfdtridfn: Operation = _inverse("ncfdtridfn", _scipy_function("ncfdtridfn", (1, 2, 3, 0)), ncf_slope, 4, 1)
-_ncfdtridfd: Operation = _inverse("ncfdtridfd", _scipy_function("ncfdtridfd", (1, 2, 3, 0)), ncf_slope, 4, 2)
-_ncfdtrinc: Operation = _inverse("ncfdtrinc", _scipy_function("ncfdtrinc", (1, 2, 3, 0)), ncf_slope, 4, 3)
+ncfdtridfn: Operation = _inverse("ncfdtridfn", _scipy_function("ncfdtridfn", (1, 2, 3, 0)), ncf_slope, 4, 1)
+ncfdtridfd: Operation = _inverse("ncfdtridfd", _scipy_function("ncfdtridfd", (1, 2, 3, 0)), ncf_slope, 4, 2)
+ncfdtrinc: Operation = _inverse("ncfdtrinc", _scipy_function("ncfdtrinc", (1, 2, 3, 0)), ncf_slope, 4, 3)
 
-_nctdtr: Operation = _function("nctdtr", _T.lower, nct_slope, 3)
+nctdtr: Operation = _function("nctdtr", _T.lower, nct_slope, 3)
 nct_sf: Operation = _function("nct_sf", _T.upper, nct_slope, 3, -1.0)
-_nctdtrit: Operation = _inverse("nctdtrit", _scipy_function("nctdtrit", (1, 2, 0)), nct_slope, 3, 0)
+nctdtrit: Operation = _inverse("nctdtrit", _scipy_function("nctdtrit", (1, 2, 0)), nct_slope, 3, 0)
 #: Quantile function by Boost, as ``stats.nct`` computes it before SciPy 1.17.
 nct_ppf: Operation = _inverse("nct_ppf", _scipy_function("_nct_ppf"), nct_slope, 3, 0)
 nct_isf: Operation = _inverse("nct_isf", _scipy_function("_nct_isf"), nct_slope, 3, 0, -1.0)
-_nctdtridf: Operation = _inverse("nctdtridf", _scipy_function("nctdtridf", (1, 2, 0)), nct_slope, 3, 1)
-_nctdtrinc: Operation = _inverse("nctdtrinc", _scipy_function("nctdtrinc", (1, 2, 0)), nct_slope, 3, 2)
-
-
-def _x_last(operation: Operation) -> Callable[..., Any]:
-    """Return ``operation`` with the arguments in SciPy's order."""
-    return lambda *args: operation(args[-1], *args[:-1])
-
-
-ncfdtr, ncfdtri, ncfdtridfn, ncfdtridfd, ncfdtrinc = map(
-    _x_last, (_ncfdtr, _ncfdtri, _ncfdtridfn, _ncfdtridfd, _ncfdtrinc)
-)
-nctdtr, nctdtrit, nctdtridf, nctdtrinc = map(_x_last, (_nctdtr, _nctdtrit, _nctdtridf, _nctdtrinc))
+nctdtridf: Operation = _inverse("nctdtridf", _scipy_function("nctdtridf", (1, 2, 0)), nct_slope, 3, 1)
+nctdtrinc: Operation = _inverse("nctdtrinc", _scipy_function("nctdtrinc", (1, 2, 0)), nct_slope, 3, 2)
