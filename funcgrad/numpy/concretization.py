@@ -31,7 +31,7 @@ from funcgrad.core import (
 )
 from funcgrad.errors import ConcretizationError, ConversionError, ReadOnlyError
 from funcgrad.graph import report_answer
-from funcgrad.numpy.hints import hints_for_request, user_frame, user_line
+from funcgrad.numpy.hints import hints_for_request, standard_library_hint, user_frame, user_line
 from funcgrad.numpy.texts import TracedText, has_all_digits, refuse_text
 from funcgrad.shared_state import note_refusal, pending_refusals
 from funcgrad.writable import is_buffer, make_buffer
@@ -194,6 +194,7 @@ def _index(x: Tracer) -> int:
         remedy = "Convert it with x.astype(int), which is a constant for derivatives."
         if x.shape:
             remedy = "Pass one integer; arrays to join come in one list, as in concatenate([a, b])."
+        remedy = standard_library_hint().strip() or remedy
         raise ConcretizationError(
             f"index(x): an index or a length must be an integer, got {describe(x)}{user_line()}. {remedy}"
         )

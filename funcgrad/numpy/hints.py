@@ -19,7 +19,7 @@ from contextlib import suppress
 from importlib import import_module
 from importlib.util import find_spec
 from traceback import walk_tb
-from types import FrameType, ModuleType
+from types import BuiltinFunctionType, FrameType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -257,9 +257,16 @@ def _hint_for_error(error: Exception) -> str:
     node = expression(user, instruction)
     if node is not None and "Tracer" in str(error):  # a ``raise`` statement of the user is not an expression
         return _hint_for_call(node, user) or " Use a function of funcgrad, or give this one a rule: custom_vjp."
-    if isinstance(node, ast.Call) and any(isinstance(value_of_name(arg, user), Tracer) for arg in node.args):
+    if isinstance(node, ast.Call) and any(_may_be_traced(arg, user) for arg in node.args):
         return _hint_for_call(node, user)
     return ""
+
+
+def _may_be_traced(arg: ast.expr, user: FrameType) -> bool:
+    """Whether the argument ``arg`` of a call is a traced value, an element of one, or ``*x`` of one."""
+    while isinstance(arg, ast.Starred | ast.Subscript):
+        arg = arg.value
+    return isinstance(value_of_name(arg, user), Tracer)
 
 
 def _has_tracer(names: Any, depth: int = 2) -> bool:
@@ -365,10 +372,30 @@ def _hint_for_call(node: ast.expr | None, frame: FrameType) -> str:
         return ours and f" Use funcgrad.{ours} for math.{name}."
     if called is operator.setitem:
         return f" {_WRITING}"
-    if called is getattr(np, name, None):
+    if called is vars(np).get(name):
         return _hint_for_numpy_name(name, called)
     home = (getattr(called, "__module__", None) or "").partition("._")[0]
-    return f" {_takes_plain_values(f'{home}.{name}')}" if home.startswith("scipy.") else ""
+    if home.startswith("scipy."):
+        return f" {_takes_plain_values(f'{home}.{name}')}"
+    return _hint_for_standard_library(called)
+
+
+def standard_library_hint() -> str:
+    """Return the hint for the function of Python's library, written in C, that the user's line calls, or ""."""
+    frame = user_frame()
+    node = None if frame is None else expression(frame)
+    return _hint_for_standard_library(value_of_name(node.func, frame)) if isinstance(node, ast.Call) else ""
+
+
+def _hint_for_standard_library(called: Any) -> str:
+    home = (getattr(called, "__module__", None) or "").lstrip("_")
+    if not isinstance(called, BuiltinFunctionType) or home not in sys.stdlib_module_names - _TAKING_INTEGERS:
+        return ""
+    return f" {_takes_plain_values(f'{home}.{called.__name__}')}"
+
+
+#: Modules with functions in C that take traced integers, or objects of any class.
+_TAKING_INTEGERS = {"builtins", "functools", "itertools", "math", "operator"}
 
 
 def _hint_for_numpy_name(name: str, called: Any) -> str:

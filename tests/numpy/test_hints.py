@@ -1,7 +1,9 @@
 """Errors where C code or NumPy itself gets a traced value; functions that only inspect values get an answer."""
 
 import math
+import struct
 import sys
+import time
 import traceback
 
 import numpy as np
@@ -293,3 +295,16 @@ class Named(np.ndarray):
 def test_classes_derived_from_ndarray_are_named(run):
     with pytest.raises(ConversionError, match=r"Named is a subclass of numpy\.ndarray.*: use the array from which"):
         run(grad(lambda x: Named(x, "signal").sum()))(X)
+
+
+def test_functions_in_c_of_pythons_library_are_named():
+    assert "struct.pack accepts no traced values: pass stop_gradient(x)" in said(lambda x: struct.pack("d", x[0]) and x)
+    assert "struct.pack accepts no traced values: pass stop_gradient(x)" in said(lambda x: struct.pack("3d", *x) and x)
+    assert "got float64[]" in (text := said(lambda x: time.sleep(x[0]) or x))
+    assert "time.sleep accepts no traced values: pass stop_gradient(x)" in text
+    assert "x.astype(int)" in said(lambda x: range(x[0]) and x)
+
+
+@pytest.mark.filterwarnings("error")
+def test_hints_ask_numpy_for_no_deprecated_names():
+    assert "bytes" in said(lambda x: bytes(x[0]) and x)
