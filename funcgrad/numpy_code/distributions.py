@@ -118,6 +118,27 @@ def _demean(a: Any, mean: Any, axis: Any, **options: Any) -> Any:
     return fnp.where(fnp.isnan(a), np.nan, a - mean)
 
 
+def _entropy(
+    pk: Any, qk: Any = None, base: Any = None, axis: Any = 0, *, nan_policy: str = "propagate", keepdims: bool = False
+) -> Any:
+    """Compute ``scipy.stats.entropy``. Probabilities that are exactly 0 are constants: their slopes are infinite."""
+    if base is not None and base <= 0:
+        raise ValueError("`base` must be a positive number or `None`.")
+    weights = fnp.broadcast_arrays(*map(fnp.asarray, [pk] if qk is None else [pk, qk]))
+    missing = sum(fnp.isnan(w) for w in weights) > 0
+    if nan_policy == "raise" and np.any(known_value(missing, "entropy")):
+        raise ValueError("The input contains nan values")
+    if nan_policy == "omit":
+        weights = [fnp.where(missing, 0, w) for w in weights]
+    empty, term = weights[0] == 0, _special().entr if qk is None else _special().rel_entr
+    weights = [fnp.where(empty, 0, weights[0]), *weights[1:]]
+    shares = [w / fnp.sum(w, axis, keepdims=True) for w in weights]
+    there = 0.0 if qk is None else fnp.where(shares[1] >= 0, 0.0, np.inf)
+    terms = fnp.where(empty, there, term(*[fnp.where(empty, 1, share) for share in shares]))
+    found = fnp.sum(terms, axis, keepdims=keepdims)
+    return found if base is None else found / math.log(base)
+
+
 def _from_funcgrad(module: str, name: str, **settings: Any) -> Callable[..., Any]:
     """Return a function of ``funcgrad.scipy`` with these settings."""
     return lambda *args: getattr(own(f"scipy.{module}"), name)(*args, **settings)
@@ -432,6 +453,7 @@ DISTRIBUTIONS: dict[tuple[str, str], Callable[..., Any]] = {
     ("scipy.stats._distn_infrastructure", "rv_continuous.ppf"): _quantile("ppf"),
     ("scipy.stats._distn_infrastructure", "rv_continuous.isf"): _quantile("isf"),
     ("scipy.stats._stats_py", "_demean"): _demean,
+    ("scipy.stats._entropy", "entropy"): _entropy,
     ("scipy.stats._distn_infrastructure", "rv_generic._ppf"): _constant_quantile,
     (_DISTRIBUTIONS, "dgamma_gen._cdf"): _two_sided(
         lambda x, a: 0.5 * _special().gammaincc(a, x), lambda x, a: 0.5 + 0.5 * _special().gammainc(a, x)

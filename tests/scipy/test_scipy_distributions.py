@@ -9,7 +9,7 @@ from helpers import differences
 from scipy.stats._distr_params import distcont, distdiscrete
 
 import funcgrad.scipy.special as fsp
-from funcgrad import grad, hessian, jacfwd, vmap
+from funcgrad import grad, hessian, jacfwd, jvp, vjp, vmap
 from funcgrad.errors import ConcretizationError, ConversionError, NotDifferentiableError
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # SciPy's code warns of logarithms of 0
@@ -359,3 +359,34 @@ def test_probabilities_of_two_normal_variables():
     np.testing.assert_allclose(
         hessian(f)(p), [differences(lambda q, i=i: grad(f)(q)[i], p, 1e-5) for i in range(4)], rtol=1e-6, atol=1e-8
     )
+
+
+COUNTS = np.array([[0.2, 0.3, 0.5], [0.0, 1.0, 2.0], [0.1, 0.0, 0.7]])
+OTHERS = np.array([[1.0, 2.0, 3.0], [1.0, 1.0, 4.0], [2.0, 2.0, 1.0]])
+
+
+@pytest.mark.parametrize("other", [None, OTHERS, OTHERS[0]], ids=["alone", "two", "broadcast"])
+@pytest.mark.parametrize(
+    "options", [{}, {"axis": 1}, {"axis": -1, "base": 3.0}, {"keepdims": True}, {"nan_policy": "omit"}], ids=str
+)
+def test_entropies_of_counts_that_are_zero(other, options):
+    entropy = lambda p, q: scipy.stats.entropy(p, q, **options)
+    value, pullback = vjp(lambda p: entropy(p, other), COUNTS)
+    np.testing.assert_allclose(value, entropy(COUNTS, other), rtol=1e-13, atol=1e-15)
+    (slope,) = pullback(np.ones(value.shape))
+    assert (slope[COUNTS == 0] == 0).all()
+    moved = np.where(COUNTS > 0, np.random.default_rng(0).normal(size=COUNTS.shape), 0.0)
+    h = 1e-6
+    around = np.sum(entropy(COUNTS + h * moved, other) - entropy(COUNTS - h * moved, other)) / (2 * h)
+    np.testing.assert_allclose(np.sum(slope * moved), around, rtol=1e-8)
+    np.testing.assert_allclose(jvp(lambda p: entropy(p, other), (COUNTS,), (moved,))[1].sum(), around, rtol=1e-8)
+
+
+def test_entropies_without_missing_counts():
+    x, holes = np.array([1.0, 3.0]), np.array([1.0, np.nan, 3.0])
+    omit = grad(lambda x: scipy.stats.entropy(x, nan_policy="omit"))(holes)
+    np.testing.assert_allclose(omit, np.insert(grad(scipy.stats.entropy)(x), 1, 0.0))
+    with pytest.raises(ValueError, match="contains nan"):
+        grad(lambda x: scipy.stats.entropy(x, nan_policy="raise"))(holes)
+    np.testing.assert_allclose(vmap(grad(scipy.stats.entropy))(COUNTS), [grad(scipy.stats.entropy)(p) for p in COUNTS])
+    np.testing.assert_allclose(hessian(scipy.stats.entropy)(x), jacfwd(grad(scipy.stats.entropy))(x))
