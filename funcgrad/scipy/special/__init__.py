@@ -1,6 +1,6 @@
 """Special functions of ``scipy.special``, with derivatives in every argument that has one.
 
-The public names are those in the ``__all__`` of each module, and a few of ``funcgrad.numpy`` that SciPy has too.
+The public names are those in the ``__all__`` of each module, and NumPy's ``sinc``.
 
 Example:
     >>> import funcgrad.scipy.special as fsp
@@ -9,7 +9,7 @@ Example:
     np.float64(-0.195289)
 """
 
-from funcgrad.numpy import cbrt, exp2, expm1, log1p, sinc
+from funcgrad.numpy import sinc
 from funcgrad.scipy.special import (
     bessel,
     bessel_related,
@@ -31,7 +31,7 @@ from funcgrad.scipy.special.logarithms import *
 from funcgrad.scipy.special.orthogonal import *
 from funcgrad.scipy.special.statistical import *
 
-__all__ = ["cbrt", "exp2", "expm1", "log1p", "sinc"]
+__all__ = ["sinc"]
 __all__ += bessel.__all__
 __all__ += bessel_related.__all__
 __all__ += elliptic.__all__

@@ -9,18 +9,24 @@ from typing import Any
 import funcgrad.numpy as fnp
 from funcgrad.numpy.creation import as_value
 from funcgrad.scipy.special.operations import convex as prim
-from funcgrad.scipy.special.ufunc import table
+from funcgrad.scipy.special.ufunc import table, widened
 from funcgrad.typing import Array, ArrayLike, Axes
 
 __all__ = [
     "xlogy", "xlog1py", "entr", "rel_entr", "kl_div", "expit", "log_expit", "logit", "boxcox", "boxcox1p", "inv_boxcox",
     "inv_boxcox1p", "huber", "pseudo_huber", "exprel", "cosm1", "powm1", "wrightomega", "exp10", "sindg", "cosdg",
-    "tandg", "cotdg", "softplus", "logsumexp", "softmax", "log_softmax", "lambertw",
+    "tandg", "cotdg", "cbrt", "exp2", "expm1", "log1p", "softplus", "logsumexp", "softmax", "log_softmax", "lambertw",
 ]  # fmt: skip
 
 row = table(__name__)
 
 # fmt: off
+cbrt = row("cbrt(x)", lambda x: fnp.cbrt(widened(x)), "The cube root.", "fsp.cbrt(-8.0)", "np.float64(-2.0)")
+exp2 = row("exp2(x)", lambda x: fnp.exp2(widened(x)), "The power ``2**x``.", "fsp.exp2(3.0)", "np.float64(8.0)")
+expm1 = row("expm1(x)", lambda x: fnp.expm1(widened(x)), "``exp(x) - 1``, without cancellation near 0.",
+    "fsp.expm1(1e-30)", "np.float64(1e-30)")
+log1p = row("log1p(x)", lambda x: fnp.log1p(widened(x)), "``log(1 + x)``, without cancellation near 0.",
+    "fsp.log1p(1e-30)", "np.float64(1e-30)")
 xlogy = row("xlogy(x, y)", prim.xlogy, """The product ``x * log(y)``, 0 where ``x`` is 0 and ``y`` is not NaN.
 
     At ``x = y = 0`` the derivative in ``y`` is NaN and the derivative in ``x`` is -inf.""",

@@ -12,7 +12,7 @@ from functools import partial
 from funcgrad.numpy.creation import as_value
 from funcgrad.scipy.special.gamma_functions import binom
 from funcgrad.scipy.special.operations import hypergeometric as prim
-from funcgrad.scipy.special.ufunc import Ufunc, table
+from funcgrad.scipy.special.ufunc import Ufunc, table, widened
 from funcgrad.typing import Array, ArrayLike
 
 __all__ = [
@@ -31,7 +31,10 @@ def _polynomial(
 ) -> Ufunc:
     """Return the function of a row for a polynomial of degree n; its operation defaults to the one of the same name."""
     name, arguments = call.rstrip(")").split("(")
-    compute = own or partial(getattr(prim, name), orders=(0,) * len(arguments.split(", ")))
+    if own is None:
+        compute: Callable[..., Array] = partial(getattr(prim, name), orders=(0,) * len(arguments.split(", ")))
+    else:
+        compute = lambda n, *args: own(n, *map(widened, args))
     formula = derivative and f"\n\nIts derivative in x is {derivative}."
     text = f"{what}.{formula}\n\nRaises:\n    NotDifferentiableError: a derivative in the degree n is requested."
     return row(call, compute, text, f"grad(fsp.{name}, {example}.round(10)", f"np.float64({shows})")
@@ -71,7 +74,7 @@ eval_sh_chebyu = _polynomial("eval_sh_chebyu(n, x)",
 eval_sh_jacobi = _polynomial("eval_sh_jacobi(n, p, q, x)",
     "The shifted Jacobi polynomial: ``eval_jacobi(n, p - q, q - 1, 2 * x - 1)`` over ``binom(2 * n + p - 1, n)``", "",
     "3)(3, 1.5, 0.7, 0.25)", "-0.0504020979",
-    lambda n, p, q, x: eval_jacobi(n, p - q, q - 1, 2 * x - 1) / binom(2 * n + p - 1, n))
+    lambda n, p, q, x: eval_jacobi(n, p - q, q - 1, 2 * x - 1) / binom(2 * widened(n) + p - 1, n))
 eval_chebyc = _polynomial("eval_chebyc(n, x)",
     "The Chebyshev polynomial of the first kind on [-2, 2]: ``2 * eval_chebyt(n, x / 2)``", "", "1)(3, 0.25)",
     "-2.8125", lambda n, x: 2 * eval_chebyt(n, x / 2))

@@ -15,6 +15,9 @@ from typing import Any
 
 import numpy as np
 
+import funcgrad.numpy as fnp
+from funcgrad import backend
+from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.faces import docstring, stub
 from funcgrad.numpy.ufunc_methods import DEFAULTS, apply_ufunc
 from funcgrad.optional import special
@@ -45,6 +48,20 @@ def table(module: str) -> Callable[[str, Callable[..., Any], str, str, str], Ufu
         return _ufunc(stub(module, call, docstring(text, example, shows)), operation)
 
     return row
+
+
+def widened(x: Any) -> Any:
+    """Return ``x`` as SciPy's ufuncs take it: in double precision if NumPy would compute in half precision.
+
+    Example:
+        >>> widened(np.uint8(3))
+        np.float64(3.0)
+    """
+    if type(x) in (int, float, complex):  # joins the precision of the other arguments
+        return x
+    x = as_value(x)
+    dtype = backend.dtype_of(x)
+    return fnp.multiply(x, 1.0) if dtype.kind in "biu" else fnp.astype(x, float) if dtype == np.float16 else x
 
 
 def _ufunc(documented_stub: Callable[..., Any], operation: Callable[..., Any]) -> Ufunc:

@@ -15,6 +15,7 @@ import pytest
 import scipy.linalg
 import scipy.signal
 import scipy.special
+from helpers import close_leaves
 
 import funcgrad.numpy as fnp
 import funcgrad.scipy.special as fsp
@@ -569,3 +570,20 @@ def test_operations_pickle_by_name():
         for name, value in vars(module).items():
             if isinstance(getattr(value, "primitive", None), Primitive) and value.__module__ == found.name:
                 assert pickle.loads(pickle.dumps(value)) is value, name
+
+
+@pytest.mark.parametrize("name", ["cbrt", "exp2", "expm1", "log1p"])
+@pytest.mark.parametrize("x", [np.uint8([0, 1, 2]), np.array([True, False]), np.float16([0.3, 0.7])], ids=repr)
+def test_small_numbers_are_computed_in_double_precision_as_in_scipy(name, x):
+    close_leaves(getattr(fsp, name)(x), getattr(scipy.special, name)(x), rtol=1e-15)
+    assert getattr(fsp, name) is not getattr(fnp, name)
+    np.testing.assert_array_equal(grad(getattr(fsp, name))(0.5), grad(getattr(fnp, name))(0.5))
+
+
+@pytest.mark.parametrize("x", [np.uint8([0, 1, 2]), [0, 1, 2], np.float16([0.3, 0.7])], ids=repr)
+def test_shifted_polynomials_of_small_integers_and_lists(x):
+    for name in ("eval_sh_legendre", "eval_sh_chebyt", "eval_sh_chebyu", "eval_chebyc", "eval_chebys"):
+        np.testing.assert_allclose(getattr(fsp, name)(3, x), getattr(scipy.special, name)(3, x), rtol=1e-6)
+    got, want = (m.eval_sh_jacobi(np.uint8(130), np.uint8(3), np.uint8(2), [0.0, 0.5]) for m in (fsp, scipy.special))
+    assert np.isfinite(want).all()
+    np.testing.assert_allclose(got, want, rtol=1e-4)
