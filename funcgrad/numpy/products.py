@@ -262,6 +262,8 @@ def tensordot(a: ArrayLike, b: ArrayLike, axes: Any = 2) -> Array:
 
 def _contraction_axes(axes: Any, rank_a: int, rank_b: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Return the axes of each array that ``tensordot`` sums over, as non-negative numbers."""
+    if issubclass(type(axes), np.ndarray):
+        axes = axes.tolist()
     if not isinstance(axes, Sequence):
         try:
             n = operator.index(axes)

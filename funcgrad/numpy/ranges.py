@@ -73,7 +73,8 @@ def arange(
         return as_buffer(numpy.arange(start, end, step, dtype, device=device))
     if any(map(is_in_batch, bounds)):  # the examples of a vmap may differ, but not in how many numbers there are
         size = max(int(concrete(ceil((end - start) / step), "arange")), 0)
-        plain = np.empty(size, result_type(*bounds) if dtype is None else dtype)
+        ones = [np.ones((), result_type(b))[()] for b in bounds]
+        plain = np.empty(size, np.arange(*ones).dtype if dtype is None else dtype)
     else:
         plain = numpy.arange(*[_number(b) for b in bounds], dtype)
         if plain.dtype.kind not in "fc" or is_numpy_only(start, step):
@@ -128,7 +129,7 @@ def linspace(
     if is_numpy_only(start, stop):
         found = numpy.linspace(start, stop, num, endpoint, retstep, dtype, axis, device=device)
         return (as_buffer(found[0]), found[1]) if retstep else as_buffer(found)
-    inexact, intervals = _ends_dtype(num, start, stop), num - endpoint
+    inexact, intervals = _ends_dtype(num, start, stop), num - bool(endpoint)
     start, stop = as_floating(start), as_floating(stop)
     difference = stop - start
     step = difference / intervals if intervals > 0 else difference
@@ -221,7 +222,7 @@ def geomspace(
     start, stop = astype(start, inexact), astype(stop, inexact)
     num = operator.index(num)
     if inexact.kind == "c":
-        weights = _index_column(num, _ends_dtype(num, start, stop), start, stop) / max(num - endpoint, 1)
+        weights = _index_column(num, _ends_dtype(num, start, stop), start, stop) / max(num - bool(endpoint), 1)
         made = start * exp(log(stop / start) * weights)
     else:
         side = sign(start)

@@ -409,6 +409,8 @@ def apply_ufunc(
             check_arrays(name, inputs)
             return numpy_ufunc(*inputs, **keywords)
         return call_on_buffers(numpy_ufunc, inputs, keywords)
+    if not outs and _selects_all(where, inputs):
+        where = True
     casting = options.get("casting", "same_kind")
     signature = options.get("signature", options.get("sig"))
     dtype = options.get("dtype")
@@ -472,6 +474,14 @@ def _requested_dtypes(ufunc: np.ufunc, dtype: Any, signature: Any) -> Any:
             f"got {signature!r}. Write it as in {ufunc.types[-1]!r}."
         )
     return tuple([None if s is None else np.dtype(s) for s in signature])
+
+
+def _selects_all(where: Any, inputs: tuple[Any, ...]) -> bool:
+    """Whether ``where`` is a constant mask that selects all elements of a result and adds no axes to it."""
+    if not issubclass(type(where), (np.bool_, np.ndarray)) or where.dtype != bool or not where.all():
+        return False
+    shape = np.broadcast_shapes(*map(backend.shape_of, map(as_value, inputs)))
+    return np.broadcast_shapes(shape, where.shape) == shape
 
 
 def _mask(name: str, where: Any, outs: tuple[Any, ...]) -> Array:

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from helpers import identical
+from helpers import close, identical
 
 import funcgrad.numpy as fnp
 from funcgrad import grad, hessian, jvp, vjp, vmap
@@ -776,3 +776,16 @@ def test_extrema_of_complex_numbers_in_forward_mode(operation):
     value, tangent = jvp(lambda x: operation(x, 3.0), (x,), (np.ones(2, complex),))
     np.testing.assert_array_equal(value, operation(x, 3.0))
     np.testing.assert_array_equal(tangent, operation(x, 3.0) == x)
+
+
+@pytest.mark.parametrize("mask", [np.True_, np.array(True), np.array([True, True]), np.array([True])], ids=repr)
+def test_constant_masks_that_select_all_elements_need_no_out(mask):
+    x = np.array([0.5, 2.0])
+    close(grad(lambda x: fnp.sum(fnp.log(x, where=mask)))(x), 1 / x)
+    close(grad(lambda x: fnp.sum(fnp.divide(1.0, x, where=mask)))(x), -1 / x**2)
+
+
+@pytest.mark.parametrize("mask", [np.array([True, False]), np.array([[True, True], [True, True]])], ids=repr)
+def test_other_masks_need_out(mask):
+    with pytest.raises(InputError, match="where= without out="):
+        grad(lambda x: fnp.sum(fnp.log(x, where=mask)))(np.ones(2))
