@@ -128,7 +128,7 @@ R = TypeVar("R")
 _DEFAULT_BUDGET = 32
 
 _name_operation = linear(
-    CHECKPOINT_NAME, lambda xp, x, *, name: x, transpose=lambda ct, *, name: ct, fits=True, batch="leading"
+    CHECKPOINT_NAME, lambda xp, x, *, name: x, transpose=lambda ct, *, name: ct, conforms=True, batch="leading"
 )
 
 

@@ -125,7 +125,7 @@ def linear(
     numpy: Callable[..., Any] | None = None,
     view: bool = False,
     foreign: Callable[..., Any] | None = None,
-    fits: bool = False,
+    conforms: bool = False,
 ) -> Operation:
     """Define an operation that is linear in ``x``, its first argument; others (indices, masks) are constants.
 
@@ -141,7 +141,7 @@ def linear(
             in the other.
         foreign: ``foreign(x, ...)`` for an ``x`` that is not a value, such as a sparse matrix; it returns None for
             an ``x`` that it cannot take.
-        fits: whether the cotangent always has the shape and dtype of ``x``.
+        conforms: whether the cotangent always has the shape and dtype of ``x``.
 
     Raises:
         InputError: ``name`` is no text, ``impl`` takes too few arguments, or the rule names an unknown value.
@@ -157,7 +157,7 @@ def linear(
     check_definition(name, impl, 1)
     names = tuple(check_names(name, positional_names(transpose)[1:], ("shape", "dtype", "y", "z")))
     expression = f"transpose({', '.join(('ct', *names))}, **params)"
-    if not fits:
+    if not conforms:
         expression = f"conform({expression}, shape, dtype)"
         names = (*names, *[n for n in ("shape", "dtype") if n not in names])
     vjp = vjp_of_each(name, [expression], ["params", *names], _SHARED, transpose=transpose)
@@ -340,7 +340,7 @@ reshape: Operation = linear(
     lambda xp, x, *, to: xp.reshape(x, to),
     numpy=lambda x, *, to: x.reshape(to),
     transpose=lambda ct, shape, *, to: reshape(ct, to=shape),
-    fits=True,
+    conforms=True,
     batch=lambda size, args, batched, params: (reshape(args[0], to=(size, *params["to"])), True),
     view=True,
 )
@@ -350,7 +350,7 @@ permute: Operation = linear(
     lambda xp, x, *, axes: xp.transpose(x, axes),
     numpy=lambda x, *, axes: x.transpose(axes),
     transpose=lambda ct, *, axes: permute(ct, axes=inverse_permutation(axes)),
-    fits=True,
+    conforms=True,
     batch=lambda size, args, batched, params: (permute(args[0], axes=(0, *_shifted(params["axes"]))), True),
     view=True,
 )
@@ -367,7 +367,7 @@ reduce_sum: Operation = linear(
     lambda xp, x, *, axis, keepdims=False: xp.sum(x, axis, keepdims=keepdims),
     numpy=row_sums,
     transpose=_expand_sum,
-    fits=True,
+    conforms=True,
     batch="axis",
 )
 
@@ -377,7 +377,7 @@ sum_over: Operation = linear(
     lambda xp, x, *, axis: xp.sum(x, axis),
     numpy=lambda x, *, axis: fast_sum(x, axis),
     transpose=_expand_sum,
-    fits=True,
+    conforms=True,
     batch="axis",
 )
 
@@ -387,7 +387,7 @@ broadcast_to: Operation = linear(
     lambda xp, x, *, to: broadcast_array(np.asarray(x), to=to) if xp is np else xp.broadcast_to(x, to),
     numpy=broadcast_array,
     transpose=lambda ct, shape, *, to: unbroadcast(ct, shape),
-    fits=True,
+    conforms=True,
     batch=lambda size, args, batched, params: (_broadcast_batch(size, args[0], params["to"]), True),
 )
 
@@ -396,7 +396,7 @@ broadcast_view: Operation = linear(
     "broadcast_view",
     lambda xp, x, *, to: xp.broadcast_to(x, to),
     transpose=lambda ct, shape, *, to: unbroadcast(ct, shape),
-    fits=True,
+    conforms=True,
     batch=lambda size, args, batched, params: (_broadcast_batch(size, args[0], params["to"]), True),
 )
 
@@ -408,7 +408,7 @@ astype: Operation = linear(
     # tracers have native byte order, like the results of NumPy's functions
     numpy=lambda x, *, to: x.astype(to if to.isnative else backend.native_dtype(np, to)),
     transpose=lambda ct, dtype, *, to: conform(ct, None, dtype),
-    fits=True,
+    conforms=True,
     batch="leading",
 )
 
@@ -416,7 +416,7 @@ conj: Operation = linear(
     "conj",
     lambda xp, x: xp.conjugate(x),
     transpose=lambda ct: conj(ct),
-    fits=True,
+    conforms=True,
     batch="leading",
     foreign=lambda x: x.conjugate() if hasattr(x, "tocsr") else None,  # a sparse matrix
 )
@@ -425,7 +425,7 @@ real: Operation = linear(
     "real",
     lambda xp, x: xp.real(x),
     transpose=lambda ct, dtype: conform(ct, None, dtype),
-    fits=True,
+    conforms=True,
     batch="leading",
     view=True,
 )
@@ -436,7 +436,7 @@ imag: Operation = linear(
     lambda xp, x: xp.imag(x).copy() if type(x) is ndarray and x.dtype.kind != "c" else xp.imag(x),
     # imag(x) = real(-1j * x); of a real x it is zero
     transpose=lambda ct, dtype: conform(ct * -1j if dtype.kind == "c" else ct * 0, None, dtype),
-    fits=True,
+    conforms=True,
     batch="leading",
     view=True,
 )

@@ -37,4 +37,4 @@ def _impl(xp: Any, x: Any, *, over: BatchTrace, position: int) -> Any:
     return xp.broadcast_to(aligned, (*shape[:position], over.size, *shape[position:]))
 
 
-all_gather: Operation = linear("all_gather", _impl, transpose=_transpose, fits=True, batch=_batch)
+all_gather: Operation = linear("all_gather", _impl, transpose=_transpose, conforms=True, batch=_batch)

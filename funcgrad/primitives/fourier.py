@@ -50,7 +50,7 @@ def _complex_transform(name: str) -> Operation:
         transpose=lambda ct, shape, dtype, *, n, axis, norm: as_input_cotangent(
             call(ct, n=n, axis=axis, norm=norm), shape, dtype, axis
         ),
-        fits=True,
+        conforms=True,
         batch="axis",
     )
     return call
@@ -103,7 +103,7 @@ def _irfft_transpose(ct: Any, shape: Shape, dtype: Any, *, n: int, axis: int, no
 # without the n; the transpose of irfft is z_k = c_k conj(sum_j x_j w_k^j) / n. These are the duals.
 
 #: ``rfft(x, *, n, axis, norm, dual=False)``; the dual is the transpose of ``irfft``.
-rfft: Operation = linear("rfft", _rfft, transpose=_rfft_transpose, fits=True, batch="axis")
+rfft: Operation = linear("rfft", _rfft, transpose=_rfft_transpose, conforms=True, batch="axis")
 
 #: ``irfft(x, *, n, axis, norm, dual=False)``; the dual, of n // 2 + 1 entries, is the transpose of ``rfft``.
-irfft: Operation = linear("irfft", _irfft, transpose=_irfft_transpose, fits=True, batch="axis")
+irfft: Operation = linear("irfft", _irfft, transpose=_irfft_transpose, conforms=True, batch="axis")

@@ -576,7 +576,7 @@ take_along_axis: Operation = linear(
     "take_along_axis",
     lambda xp, x, y, *, axis, unique=False: xp.take_along_axis(x, y, axis),
     transpose=lambda ct, shape, y, *, axis, unique=False: add_along_axis(ct, y, axis=axis, shape=shape, unique=unique),
-    fits=True,
+    conforms=True,
     batch=_batch_take,
 )
 
@@ -585,7 +585,7 @@ add_along_axis: Operation = linear(
     "add_along_axis",
     _add_along_axis,
     transpose=lambda ct, y, *, axis, shape, unique=False: take_along_axis(ct, y, axis=axis, unique=unique),
-    fits=True,
+    conforms=True,
     batch=_batch_add,
 )
 
@@ -609,6 +609,6 @@ pad_zeros: Operation = linear(
     "pad_zeros",
     _pad_zeros,
     transpose=_pad_transpose,
-    fits=True,
+    conforms=True,
     batch=lambda size, args, batched, params: (pad_zeros(args[0], widths=((0, 0), *params["widths"])), True),
 )

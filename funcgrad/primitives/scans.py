@@ -19,7 +19,7 @@ cumsum: Operation = linear(
     "cumsum",
     _cumsum,
     transpose=lambda ct, *, axis, reverse=False: cumsum(ct, axis=axis, reverse=not reverse),
-    fits=True,
+    conforms=True,
     batch="axis",
 )
 
@@ -40,7 +40,7 @@ shift: Operation = linear(
     "shift",
     lambda xp, x, *, axis, by: _shifted_by_one(xp, x, axis, by, 0),
     transpose=lambda ct, *, axis, by: shift(ct, axis=axis, by=-by),
-    fits=True,
+    conforms=True,
     batch="axis",
 )
 

@@ -74,7 +74,7 @@ arranged: Operation = linear(
     "arranged",
     _arranged,
     transpose=lambda ct, *, axes: ct,
-    fits=True,
+    conforms=True,
     batch=lambda size, args, batched, params: (
         arranged(args[0], axes=(0, *[axis + 1 for axis in params["axes"]])),
         True,
@@ -146,7 +146,7 @@ flip: Operation = linear(
     "flip",
     lambda xp, x, *, axis: x[tuple([slice(None, None, -1 if i in axis else 1) for i in range(x.ndim)])],
     transpose=lambda ct, *, axis: flip(ct, axis=axis),
-    fits=True,
+    conforms=True,
     batch="axis",
     view=True,
 )
@@ -168,15 +168,15 @@ roll: Operation = linear(
     "roll",
     _roll,
     transpose=lambda ct, *, shift, axis: roll(ct, shift=tuple([-s for s in shift]), axis=axis),
-    fits=True,
+    conforms=True,
     batch="axis",
 )
 
 #: ``tril(x, *, k)`` for the last two axes.
-tril: Operation = linear("tril", transpose=lambda ct, *, k: tril(ct, k=k), fits=True, batch="leading")
+tril: Operation = linear("tril", transpose=lambda ct, *, k: tril(ct, k=k), conforms=True, batch="leading")
 
 #: ``triu(x, *, k)`` for the last two axes.
-triu: Operation = linear("triu", transpose=lambda ct, *, k: triu(ct, k=k), fits=True, batch="leading")
+triu: Operation = linear("triu", transpose=lambda ct, *, k: triu(ct, k=k), conforms=True, batch="leading")
 
 
 def _from_diagonal(xp: Any, x: Any, *, offset: int, rows: int, columns: int) -> Any:
@@ -203,7 +203,7 @@ diagonal: Operation = linear(
     "diagonal",
     _diagonal,
     transpose=lambda ct, shape, *, offset: from_diagonal(ct, offset=offset, rows=shape[-2], columns=shape[-1]),
-    fits=True,
+    conforms=True,
     batch="leading",
     view=True,
 )
@@ -213,7 +213,7 @@ from_diagonal: Operation = linear(
     "from_diagonal",
     _from_diagonal,
     transpose=lambda ct, *, offset, rows, columns: diagonal(ct, offset=offset),
-    fits=True,
+    conforms=True,
     batch="leading",
 )
 

@@ -290,7 +290,7 @@ neighbours: Operation = linear(
     "neighbours",
     _neighbours,
     transpose=lambda ct, shape, *, axis, sign: neighbours_transpose(ct, axis=axis, sign=sign, n=shape[axis]),
-    fits=True,
+    conforms=True,
     batch="axis",
 )
 
@@ -299,7 +299,7 @@ neighbours_transpose: Operation = linear(
     "neighbours_transpose",
     _neighbours_transpose,
     transpose=lambda ct, *, axis, sign, n: neighbours(ct, axis=axis, sign=sign),
-    fits=True,
+    conforms=True,
     batch="axis",
 )
 

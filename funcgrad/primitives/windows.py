@@ -49,7 +49,7 @@ windows: Operation = linear(
     "windows",
     _windows,
     transpose=lambda ct, *, window, axis: overlap_add(ct, window=window, axis=axis),
-    fits=True,
+    conforms=True,
     batch="axis",
 )
 
@@ -58,6 +58,6 @@ overlap_add: Operation = linear(
     "overlap_add",
     _overlap_add,
     transpose=lambda ct, *, window, axis: windows(ct, window=window, axis=axis),
-    fits=True,
+    conforms=True,
     batch="axis",
 )

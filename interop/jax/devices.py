@@ -98,7 +98,7 @@ _put: Operation = linear(
     "device_put",
     _put_impl,
     transpose=lambda ct, *, to, home: _put(ct, to=home, home=to),
-    fits=True,
+    conforms=True,
     batch=lambda size, args, batched, params: (_put(args[0], **params), True),
 )
 

@@ -116,7 +116,7 @@ spread_places: Operation = linear(
     "spread_places",
     _spread_places,
     transpose=lambda ct, y, **options: pick_places(ct, y, **options),
-    fits=True,
+    conforms=True,
     batch="leading",
 )
 #: ``pick_places(x, y, *, ..., lengths)``, the transpose: the element at position ``y`` of each window of ``x``.
@@ -124,7 +124,7 @@ pick_places: Operation = linear(
     "pick_places",
     _pick_places,
     transpose=lambda ct, y, **options: spread_places(ct, y, **options),
-    fits=True,
+    conforms=True,
     batch="leading",
 )
 
@@ -182,13 +182,17 @@ def _window_spread(xp: Any, ct: Any, *, window: Ints, strides: Ints, pads: Pads,
 
 #: ``window_sum(x, *, window, strides, pads, lengths)``: the sum of each window; the trailing axes have ``lengths``.
 window_sum: Operation = linear(
-    "window_sum", _window_sum, transpose=lambda ct, **options: window_spread(ct, **options), fits=True, batch="leading"
+    "window_sum",
+    _window_sum,
+    transpose=lambda ct, **options: window_spread(ct, **options),
+    conforms=True,
+    batch="leading",
 )
 #: ``window_spread(ct, *, window, strides, pads, lengths)``, the transpose: each ``ct`` added to its whole window.
 window_spread: Operation = linear(
     "window_spread",
     _window_spread,
     transpose=lambda ct, **options: window_sum(ct, **options),
-    fits=True,
+    conforms=True,
     batch="leading",
 )

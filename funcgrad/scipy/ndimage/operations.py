@@ -58,7 +58,7 @@ extend: Operation = linear(
     transpose=lambda ct, shape, *, axis, before, after, mode: fold(
         ct, axis=axis, before=before, n=shape[axis], mode=mode
     ),
-    fits=True,
+    conforms=True,
     batch="axis",
 )
 
@@ -69,7 +69,7 @@ fold: Operation = linear(
     transpose=lambda ct, shape, *, axis, before, n, mode: extend(
         ct, axis=axis, before=before, after=shape[axis] - n - before, mode=mode
     ),
-    fits=True,
+    conforms=True,
     batch="axis",
 )
 
@@ -180,7 +180,7 @@ def _uniform_transpose(ct: Array, *, axis: int, size: int, mode: str, origin: in
 
 
 #: ``uniform_axis(x, *, axis, size, mode, origin)``: means of ``size`` neighbours, like ``correlate_axes``.
-uniform_axis: Operation = linear("uniform_axis", _uniform, transpose=_uniform_transpose, fits=True, batch="axis")
+uniform_axis: Operation = linear("uniform_axis", _uniform, transpose=_uniform_transpose, conforms=True, batch="axis")
 
 # ---- splines -----------------------------------------------------------------------------------------------
 
@@ -217,7 +217,7 @@ spline_axis: Operation = linear(
     transpose=lambda ct, *, axis, order, mode, transposed: spline_axis(
         ct, axis=axis, order=order, mode=mode, transposed=not transposed
     ),
-    fits=True,
+    conforms=True,
     batch="axis",
 )
 

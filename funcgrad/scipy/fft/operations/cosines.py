@@ -125,4 +125,4 @@ def _transpose(ct: Array, shape: Shape, dtype: Any, *, axis: int, dual: bool = F
 
 #: ``trigonometric(x, *, kind, type, n, axis, norm, orthogonal, dual=False)``: transform of kind "dct" or "dst"; with
 #: ``dual`` its transpose, of an input of ``n`` entries.
-trigonometric: Operation = linear("trigonometric", _trigonometric, transpose=_transpose, fits=True, batch="axis")
+trigonometric: Operation = linear("trigonometric", _trigonometric, transpose=_transpose, conforms=True, batch="axis")

@@ -27,4 +27,4 @@ def _transpose(ct: Array, shape: Shape, dtype: Any, **how: Any) -> Array:
 # Reversing rows and columns transposes a circulant matrix, F C F == C.T, so F C is symmetric, and so is the transform.
 
 #: ``hankel(x, *, name, dln, mu, offset, bias)``, with the name "fht" or "ifht". It is its own transpose.
-hankel: Operation = linear("hankel", _hankel, transpose=_transpose, fits=True, batch="leading")
+hankel: Operation = linear("hankel", _hankel, transpose=_transpose, conforms=True, batch="leading")
