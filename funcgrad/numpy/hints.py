@@ -383,8 +383,9 @@ def _hint_for_call(node: ast.expr | None, frame: FrameType) -> str:
 def standard_library_hint() -> str:
     """Return the hint for the function of Python's library, written in C, that the user's line calls, or ""."""
     frame = user_frame()
-    node = None if frame is None else expression(frame)
-    return _hint_for_standard_library(value_of_name(node.func, frame)) if isinstance(node, ast.Call) else ""
+    if frame is None or not isinstance(node := expression(frame), ast.Call):
+        return ""
+    return _hint_for_standard_library(value_of_name(node.func, frame))
 
 
 def _hint_for_standard_library(called: Any) -> str:

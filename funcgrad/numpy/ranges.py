@@ -73,7 +73,7 @@ def arange(
         return as_buffer(numpy.arange(start, end, step, dtype, device=device))
     if any(map(is_in_batch, bounds)):  # the examples of a vmap may differ, but not in how many numbers there are
         size = max(int(concrete(ceil((end - start) / step), "arange")), 0)
-        ones = [np.ones((), result_type(b))[()] for b in bounds]
+        ones: list[Any] = [np.ones((), result_type(b))[()] for b in bounds]
         plain = np.empty(size, np.arange(*ones).dtype if dtype is None else dtype)
     else:
         plain = numpy.arange(*[_number(b) for b in bounds], dtype)

@@ -124,7 +124,7 @@ def _entropy(
     """Compute ``scipy.stats.entropy``. Probabilities that are exactly 0 are constants: their slopes are infinite."""
     if base is not None and base <= 0:
         raise ValueError("`base` must be a positive number or `None`.")
-    weights = fnp.broadcast_arrays(*map(fnp.asarray, [pk] if qk is None else [pk, qk]))
+    weights = list(fnp.broadcast_arrays(*map(fnp.asarray, [pk] if qk is None else [pk, qk])))
     missing = sum(fnp.isnan(w) for w in weights) > 0
     if nan_policy == "raise" and np.any(known_value(missing, "entropy")):
         raise ValueError("The input contains nan values")
