@@ -120,9 +120,17 @@ FRAMES = {
     "transforms/compiled/capture.py": "the line of an operation, for comments and names in what is written",
     "transforms/origins.py": "the line and the pipeline stage of an operation, to be shown",
 }
-#: Functions that make texts of frames; other modules may import these names for their messages.
+#: Functions that make texts of frames or find the line of a warning; other modules may import them for messages.
 TEXTS = {
-    "funcgrad.numpy.hints": {"add_hint", "counterpart_hint", "hints_for_request", "math_counterpart", "user_line"},
+    "funcgrad.numpy.hints": {
+        "add_hint",
+        "counterpart_hint",
+        "hints_for_request",
+        "math_counterpart",
+        "standard_library_hint",
+        "user_line",
+        "user_stacklevel",
+    },
 }
 
 
