@@ -67,6 +67,10 @@ GAMMA_FUNCTIONS = [
 ]
 
 LOGARITHMS = [
+    row("cbrt", X, jax=jnp.cbrt),
+    row("exp2", X, jax=jnp.exp2),
+    row("expm1", X, jax=jnp.expm1, complex_samples=[(COMPLEX,)]),
+    row("log1p", POSITIVE, jax=jnp.log1p, complex_samples=[(COMPLEX,)]),
     row("xlogy", POSITIVE, UNIT),
     row("xlog1py", POSITIVE, UNIT),
     row("entr", POSITIVE),
