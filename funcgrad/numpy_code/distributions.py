@@ -128,14 +128,14 @@ def _entropy(
     missing = sum(fnp.isnan(w) for w in weights) > 0
     if nan_policy == "raise" and np.any(known_value(missing, "entropy")):
         raise ValueError("The input contains nan values")
-    if nan_policy == "omit":
-        weights = [fnp.where(missing, 0, w) for w in weights]
+    unknown = fnp.any(missing, axis, keepdims=True) if nan_policy == "propagate" else False
+    weights = [fnp.where(missing, 0, fnp.where(unknown, 1, w)) for w in weights]
     empty, term = weights[0] == 0, _special().entr if qk is None else _special().rel_entr
     weights = [fnp.where(empty, 0, weights[0]), *weights[1:]]
     shares = [w / fnp.sum(w, axis, keepdims=True) for w in weights]
     there = 0.0 if qk is None else fnp.where(shares[1] >= 0, 0.0, np.inf)
     terms = fnp.where(empty, there, term(*[fnp.where(empty, 1, share) for share in shares]))
-    found = fnp.sum(terms, axis, keepdims=keepdims)
+    found = fnp.sum(fnp.where(unknown, np.nan, terms), axis, keepdims=keepdims)
     return found if base is None else found / math.log(base)
 
 
