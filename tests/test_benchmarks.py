@@ -47,7 +47,7 @@ def report(ratio, memory, met=True):
     return {"setting": {}, "quick": False, "programs": [program], "claims": [claim]}
 
 
-def test_a_program_is_measured_by_hand_and_plain(tmp_path):
+def test_benchmark_measures_funcgrad_and_manual_gradient(tmp_path):
     target = tmp_path / "found.json"
     command = [sys.executable, str(RUN), "--quick", "--only", "3-3-1", "--against", "hand", "--out", str(target)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300)
@@ -81,7 +81,7 @@ MEASURING, PROGRAMS = quick_programs()
 
 @pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning")
 @pytest.mark.parametrize(("program", "label"), PROGRAMS)
-def test_all_libraries_compute_the_same(program, label):
+def test_libraries_agree_on_results(program, label):
     """A comparison of times needs equal results. ``make bench`` installs the libraries."""
     right = jax.tree.map(np.asarray, program.reference(*program.args(np.float64))())
     call = program.libraries[label](*program.args(np.float64))
@@ -96,7 +96,7 @@ for place, line in enumerate(sys.stdin):
 """
 
 
-def test_processes_take_turns(monkeypatch):
+def test_processes_alternate(monkeypatch):
     monkeypatch.syspath_prepend(ROOT / "benchmarks")
     turns = importlib.import_module("turns")
     command = [sys.executable, "-c", SERVES]
@@ -118,29 +118,29 @@ def test_processes_take_turns(monkeypatch):
         (report(0.4, 0.9, met=False), ["a claim"]),
     ],
 )
-def test_what_is_above_its_bar_is_missed(table, found, missed):
+def test_figure_above_target_is_missed(table, found, missed):
     assert table.missed(found) == missed
     assert table.judged(found) == 3
 
 
-def test_peaks_that_are_next_to_nothing_are_not_compared(table):
+def test_negligible_memory_peaks_are_not_compared(table):
     small = {"funcgrad": {"megabytes": 0.9, "bar": None}, "torch": {"megabytes": 0.1, "bar": 1.0}}
     assert table.memory_ratio(small, "torch") is None
 
 
-def test_a_loss_is_told_and_marked(performance):
+def test_loss_is_reported_and_bold(performance):
     text = performance.figures(report(1.5, 0.5))
     assert "| **1.50** (0.5) |" in text
     assert "Time, compared with PyTorch: funcgrad needs less in 0 of 1 programs, more in a program (1.50)." in text
     assert "Memory, compared with PyTorch: funcgrad needs less in 1 of 1 programs." in text
 
 
-def test_a_page_without_marks_is_refused(performance):
+def test_page_without_markers_raises(performance):
     with pytest.raises(ValueError, match="must both be there"):
         performance.page("no marks", report(1.0, 1.0))
 
 
-def test_the_page_shows_the_figures_that_are_kept(performance):
+def test_page_shows_stored_figures(performance):
     kept = json.loads(performance.RESULTS.read_text())
     assert not kept["quick"]
     text = performance.PAGE.read_text()

@@ -87,7 +87,7 @@ def test_modes_that_disagree():
     assert {"jvp", "vjp", "jax"} <= found_wrong(total(scaled_sum(push=1 + 1e-9)))
 
 
-def test_both_modes_are_wrong_in_the_same_way():
+def test_both_modes_wrong_in_same_way():
     noticed = found_wrong(total(scaled_sum(push=2.0, pull=2.0)))
     assert {"jvp", "jax"} <= noticed
     assert "vjp" not in noticed
@@ -102,7 +102,7 @@ def test_wrong_second_derivative():
     assert noticed == {"second_order"}
 
 
-def test_derivative_where_there_is_none():
+def test_derivative_of_nondifferentiable_function():
     wrong = elementwise("floor", dx=1)
     two = (array(2, 3), array(3, seed=1))
     assert found_wrong(op("multiply", two)) == set()
@@ -110,7 +110,7 @@ def test_derivative_where_there_is_none():
     assert found_wrong(op("floor", (array(3),), fun=wrong, differentiable=False)) == {"zero"}
 
 
-def test_batch_axis_taken_for_another():
+def test_wrong_batch_axis():
     assert {"vmap", "vmap_of_derivatives"} <= found_wrong(total(scaled_sum(batch="leading")))
 
 
@@ -133,7 +133,7 @@ def test_promoted_tangent():
     assert found_wrong(sine(made)) == set()
 
 
-def test_value_of_another_dtype():
+def test_value_of_wrong_dtype():
     wrong = elementwise("sin", lambda xp, x: xp.sin(x).astype(xp.float32), dx=lambda x: cos(x))
     assert "value" in found_wrong(sine(wrong))
 
@@ -153,7 +153,7 @@ def test_numpy_inside_an_operation():
     assert "on_jax_arrays" in found_wrong(total(lambda x: wrong(x, axis=(1,))))
 
 
-def test_input_that_is_changed():
+def test_changed_input():
     def changing(x):
         if type(x) is np.ndarray:
             x += 0.0
@@ -182,14 +182,14 @@ ownership_vjp = ownership.vjp
 
 
 @pytest.mark.parametrize("wrong", [shared_cotangent, shared_aux, forgetful])
-def test_shared_memory(monkeypatch, wrong):
+def test_result_sharing_memory_with_input(monkeypatch, wrong):
     (case,) = Row(sine(sin)).cases
     assert verdict("ownership", case)
     monkeypatch.setattr(ownership, "vjp", wrong)
     assert not verdict("ownership", case)
 
 
-def test_linearize_that_forgets_the_tangent(monkeypatch):
+def test_linearize_without_tangent(monkeypatch):
     (case,) = Row(sine(sin)).cases
     real = checks.linearize
 
@@ -212,7 +212,7 @@ def test_conjugated_transpose():
     assert {"vjp", "jax"} <= found_wrong(made)
 
 
-def test_imaginary_part_of_a_product_counts():
+def test_dropped_imaginary_part_is_found():
     """A pullback that drops the imaginary part of a cotangent is right for real cotangents only."""
     right = elementwise("sin", dx=lambda x: cos(x))
     (case,) = Row(op("sine", fun=right, numpy=np.sin, complex_samples=[(array(3, kind="complex"),)])).cases
@@ -230,7 +230,7 @@ def test_imaginary_part_of_a_product_counts():
         (np.cbrt, positive(3)),  # complex numbers refused
     ],
 )
-def test_referee_is_right(fun, point):
+def test_referee_matches_known_derivative(fun, point):
     t = random_like(point, np.random.default_rng(0))
     ((found, allowed),) = numeric.derivative(lambda x: (fun(x),), (point,), (t,))
     theirs = {np.sort: jnp.sort, np.abs: jnp.abs, np.cbrt: jnp.cbrt, np.sin: jnp.sin, np.exp: jnp.exp}
@@ -244,7 +244,7 @@ def test_referee_is_unsure_near_a_kink():
         numeric.assert_within(found, found, allowed, "near a kink")
 
 
-def test_referee_finds_no_derivative():
+def test_referee_reports_missing_derivative():
     with np.errstate(invalid="ignore"):
         ((found, allowed),) = numeric.derivative(lambda x: (np.sqrt(x),), (np.zeros(2),), (np.ones(2),))
     with pytest.raises(AssertionError, match="another sample"):
@@ -278,10 +278,10 @@ def test_samples_become_cases():
         (np.zeros(2), np.zeros(2, FLOAT0)),
     ],
 )
-def test_comparison_notices(got, want):
+def test_comparison_finds_differences(got, want):
     with pytest.raises(AssertionError):
         assert_close(got, want, 1e-10, "value")
 
 
-def test_comparison_takes_equal_infinities():
+def test_comparison_accepts_equal_infinities():
     assert_close([np.inf, np.nan, 1.0], [np.inf, np.nan, 1.0], 0.0, "value")

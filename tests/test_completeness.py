@@ -188,7 +188,7 @@ def collected(trace, case):
     return trace.seen
 
 
-def test_there_are_rows():
+def test_table_has_rows():
     assert len(ROWS) > 100
     assert all(row.cases for row in ROWS), [row.op.name for row in ROWS if not row.cases]
 
@@ -205,12 +205,12 @@ def test_case_ids_are_unique():
     assert len(ids) == len(set(ids))
 
 
-def test_every_row_names_a_function_that_exists():
+def test_every_row_names_existing_function():
     missing = [row.op.name for row in ROWS if row.op.fun is None and not callable(named(row.op.name, OURS))]
     assert missing == []
 
 
-def test_every_row_without_a_comparison_says_why():
+def test_every_row_without_comparison_has_reason():
     def complete(op):
         return op.jax is not None and op.order >= 2 and op.jit and op.portable
 
@@ -230,13 +230,13 @@ def test_every_public_function_has_a_row():
 
 @pytest.mark.filterwarnings("ignore:numpy.typename is deprecated")  # NumPy's function warns since 2.5
 @pytest.mark.parametrize("name", STATIC)
-def test_functions_of_shapes_are_numpys(name):
+def test_functions_of_shapes_match_numpy(name):
     identical(getattr(fnp, name)(*STATIC[name]), getattr(np, name)(*STATIC[name]))
 
 
 @pytest.mark.parametrize("name", LOOKS)
 @pytest.mark.parametrize("transform", [grad, vmap])
-def test_functions_of_shapes_take_tracers(name, transform):
+def test_functions_of_shapes_accept_tracers(name, transform):
     found = []
 
     def fun(x):

@@ -120,7 +120,7 @@ MODES = pytest.mark.parametrize("mode", [reverse, forward])
 @MODES
 @pytest.mark.usefixtures("_silent")
 @pytest.mark.parametrize("row", ROWS, ids=[row.name for row in ROWS])
-def test_convention(row, mode):
+def test_convention_by_mode(row, mode):
     got = mode(funcgrad, lambda x: row.fun(fnp, x), row.x)
     same(got, getattr(row, mode.__name__))
     if mode is reverse:
@@ -129,14 +129,14 @@ def test_convention(row, mode):
 
 @MODES
 @pytest.mark.parametrize("row", ROWS, ids=[row.name for row in ROWS])
-def test_convention_is_that_of_jax(row, mode):
+def test_convention_matches_jax(row, mode):
     if not row.why_not_jax:
         x = jnp.asarray(row.x) if isinstance(row.x, np.ndarray) else row.x
         same(mode(jax, lambda x: row.fun(jnp, x), x), getattr(row, mode.__name__))
 
 
 @pytest.mark.usefixtures("_silent")
-def test_powers_of_zero_have_no_second_derivative_in_the_exponent():
+def test_zero_power_has_no_second_derivative_in_exponent():
     for exponent in np.array([0.0, -1.0]):  # NumPy scalars: Python numbers would raise an error
         assert np.isnan(grad(lambda y: 0.0**y)(exponent))
         assert np.isnan(grad(grad(lambda y: 0.0**y))(exponent))
@@ -144,7 +144,7 @@ def test_powers_of_zero_have_no_second_derivative_in_the_exponent():
     assert grad(grad(lambda y: 0.0**y))(2.0) == 0
 
 
-def test_real_cotangent_of_a_complex_result_is_refused():
+def test_real_cotangent_of_complex_result_raises():
     pullback = vjp(lambda x: x * C, 2.0)[1]
     with pytest.raises(InputError, match=r"wrong dtype, got float64, expected complex128\. Convert"):
         pullback(1.0)
@@ -175,7 +175,7 @@ def test_integers_have_float0_derivatives():
 
 
 @pytest.mark.parametrize("ct", [np.zeros((), FLOAT0), 0.0])
-def test_an_integer_result_takes_any_zero_as_its_cotangent(ct):
+def test_integer_result_accepts_any_zero_cotangent(ct):
     x = np.array([1.0, 3.0, 2.0])
     pulled = vjp(lambda x: fnp.argmax(x), x)[1](ct)[0]
     assert pulled.dtype == np.float64
@@ -216,7 +216,7 @@ OF_SECOND_ORDER = ("absolute", "arctan2", "arctanh", "float_power")
 @pytest.mark.usefixtures("_silent")
 @pytest.mark.filterwarnings("ignore:Degrees of freedom")
 @pytest.mark.parametrize("name", DIFFERENT)
-def test_a_known_divergence_is_recognised(name):
+def test_known_divergence_is_recognised(name):
     """The divergence is known only for the versions of JAX that have it."""
     fun, there, elsewhere = DIFFERENT[name]
     primitive, _, where = name.partition(" ")
@@ -247,7 +247,7 @@ ALIKE = {
 
 
 @pytest.mark.parametrize("name", ALIKE)
-def test_where_jax_is_given_our_primitives_it_agrees(name):
+def test_jax_agrees_on_our_primitives(name):
     fun, args = ALIKE[name]
     report = crosscheck(fun, order=1, also=())(*args)
     assert report.notes == ()
@@ -263,6 +263,6 @@ def test_where_jax_is_given_our_primitives_it_agrees(name):
     ],
 )
 @pytest.mark.usefixtures("written")
-def test_what_jax_drops_without_a_word_the_cross_check_refuses_too(fun, error, message):
+def test_crosscheck_raises_where_jax_drops_silently(fun, error, message):
     with pytest.raises(error, match=message):
         crosscheck(fun)(WEIGHTS)

@@ -233,7 +233,7 @@ def weights(like):
 @MODES
 @pytest.mark.usefixtures("_silent")
 @pytest.mark.parametrize("row", ROWS, ids=[row.name for row in ROWS])
-def test_convention(row, mode):
+def test_convention_by_mode(row, mode):
     got = mode(funcgrad, lambda x: row.fun(fnp, x), row.x)
     same(got, getattr(row, mode.__name__))
     if mode is reverse:
@@ -247,7 +247,7 @@ CAME_LATER = ("norm 2 of zeros",) if jax.__version_info__ < (0, 10) else ()
 @pytest.mark.parametrize(
     "row", [row for row in ROWS if not row.why_not_jax and row.name not in CAME_LATER], ids=lambda row: row.name
 )
-def test_convention_is_that_of_jax(row):
+def test_convention_matches_jax(row):
     """One program computes both modes and is compiled without optimization: compiling dominates the time."""
     fun = lambda x: row.fun(jnp, x)
     x = jnp.asarray(row.x)
@@ -257,12 +257,12 @@ def test_convention_is_that_of_jax(row):
         same(got, want)
 
 
-def test_names_tell_rows_apart():
+def test_row_names_are_unique():
     assert len({row.name for row in ROWS}) == len(ROWS)
 
 
 @pytest.mark.usefixtures("_silent")
-def test_a_multiple_zero_has_no_finite_derivative():
+def test_multiple_root_has_no_finite_derivative():
     """JAX returns a large number there, as if the two roots were separate."""
     c = np.array([1.0, -2.0, 1.0])
     assert not np.isfinite(grad(lambda c: fnp.real(fnp.roots(c)[0]))(c)).any()
@@ -280,7 +280,7 @@ def test_a_multiple_zero_has_no_finite_derivative():
     ],
 )
 @pytest.mark.usefixtures("_silent")
-def test_what_numpy_refuses_is_refused_in_both_modes(fun, error):
+def test_invalid_calls_raise_in_both_modes(fun, error):
     with pytest.raises(error):
         jvp(fun, (SINGULAR,), (ONES,))
     with pytest.raises(error):

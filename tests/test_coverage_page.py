@@ -38,11 +38,11 @@ def test_every_method_of_an_ndarray_has_an_entry(coverage):
     assert silent - GONE == set()
 
 
-def test_what_is_said_to_be_missing_is_missing(coverage):
+def test_missing_entries_are_missing(coverage):
     there = [name for name in coverage.listed(coverage.NOT_COVERED) if name in fnp.__all__]
     assert there == []
 
 
-def test_the_page_is_up_to_date(coverage):
+def test_page_is_up_to_date(coverage):
     if at_least(np, "2.4.0"):  # the page describes that version
         assert coverage.PAGE.read_text() == coverage.page(), "run: python docs/coverage.py"

@@ -148,7 +148,7 @@ def avoided(text):
 
 
 @pytest.mark.parametrize("name", OURS)
-def test_a_public_function_says_what_it_does(name):
+def test_public_functions_are_documented(name):
     function = OURS[name]
     text = inspect.getdoc(function) or ""
     first = text.partition("\n\n")[0]
@@ -160,15 +160,15 @@ def test_a_public_function_says_what_it_does(name):
 
 
 @pytest.mark.parametrize("name", OURS | OF_MODULES)
-def test_an_example_imports_what_it_uses(name):
+def test_examples_import_what_they_use(name):
     assert not_imported(inspect.getdoc((OURS | OF_MODULES)[name]) or "") == []
 
 
-def test_a_missing_import_is_seen():
+def test_missing_import_is_found():
     assert not_imported(">>> import math\n>>> f = lambda x: math.sin(g(x))\n>>> f(np.pi)\n0.0") == ["g"]
 
 
-def test_every_exception_is_needed():
+def test_functions_excepted_have_no_example():
     assert all(">>>" not in (inspect.getdoc(OURS[name]) or "") for name in NO_EXAMPLE)
 
 
@@ -177,7 +177,7 @@ def test_pages_use_the_words_of_the_field(page):
     assert avoided(without_code((ROOT / page).read_text(encoding="utf-8"))) == []
 
 
-def test_a_missing_explanation_is_seen():
+def test_missing_explanation_is_found():
     def scaled(x, factor, mode="up"):
         """Return ``x`` times something."""
 
@@ -189,7 +189,7 @@ def test_a_missing_explanation_is_seen():
     assert avoided(without_code("```\ntwin\n```\n`twin` and [a](twin.md)")) == []
 
 
-def test_modules_of_names_are_documented():
+def test_modules_are_documented():
     for module in (funcgrad, fnp, *(value for value in vars(fnp).values() if isinstance(value, ModuleType))):
         if module.__name__.startswith("funcgrad"):
             assert re.match(r"[A-Z`].*[.:]", module.__doc__ or ""), module.__name__

@@ -39,7 +39,7 @@ from funcgrad.interop import jit, to_jax
 X = np.array([2.0, 3.0])
 
 
-def test_a_view_without_axes_of_an_array_of_jax():
+def test_zero_dimensional_view_of_jax_array():
     """The view sees writes to its base, as in NumPy."""
 
     def f(x):
@@ -56,7 +56,7 @@ def test_a_view_without_axes_of_an_array_of_jax():
 
 
 @pytest.mark.parametrize("name", ["sum", "prod", "max", "mean"])
-def test_kept_axes_of_constants_can_be_written_to(name):
+def test_keepdims_result_of_constants_is_writable(name):
     def f(x):
         made = getattr(fnp, name)(fnp.ones_like(x), axis=0, keepdims=True)
         made *= x[:1]
@@ -71,7 +71,7 @@ def test_kept_axes_of_constants_can_be_written_to(name):
     np.testing.assert_array_equal(jax.grad(to_jax(f))(X), slope)
 
 
-def test_constant_numbers_under_jit_know_functions_of_numpy():
+def test_numpy_functions_of_constant_numbers_under_jit():
     def f(x):
         number = np.ones_like(x)[0]
         before = number
@@ -96,7 +96,7 @@ def own(fun, slope):
     return f
 
 
-def test_a_rule_that_calls_its_function_under_vmap_and_transforms_of_jax():
+def test_recursive_rule_under_vmap_and_jax_transforms():
     square = own(lambda x: x * x, lambda x: 3 * x)
 
     def f(x):
@@ -109,7 +109,7 @@ def test_a_rule_that_calls_its_function_under_vmap_and_transforms_of_jax():
     np.testing.assert_allclose(jax.vmap(jax.grad(to_jax(f)))(jnp.stack([X, X])), [want, want], rtol=1e-15)
 
 
-def test_own_rules_that_are_run_again():
+def test_custom_rules_run_twice():
     cube = custom_vjp(lambda x, s: x**3 * s)
     cube.defvjp(lambda x, s: (cube(x, s), (x, s)), lambda kept, ct: (ct * 2 * kept[0] * kept[1], ct * kept[0] ** 3))
 
@@ -121,7 +121,7 @@ def test_own_rules_that_are_run_again():
     assert grad(checkpoint(slope))(1.5) == 6.0
 
 
-def test_the_product_of_a_polynomial_without_coefficients():
+def test_polymul_of_empty_polynomial():
     for first, second in (([], []), ([], [1.0, 2.0]), ([3.0], [])):
         first, second = np.array(first), np.array(second)
         value, slope = jvp(fnp.polymul, (first, second), (first, second))
@@ -129,7 +129,7 @@ def test_the_product_of_a_polynomial_without_coefficients():
         np.testing.assert_array_equal(slope, 0 * value)
 
 
-def test_elements_of_an_argument_in_the_order_of_columns_are_a_copy():
+def test_ravel_in_column_order_of_argument_is_a_copy():
     """The copy can be written to, on JAX arrays too; elements of a vector are a read-only view."""
 
     def f(x):
@@ -148,7 +148,7 @@ def test_elements_of_an_argument_in_the_order_of_columns_are_a_copy():
 
 
 @pytest.mark.parametrize("make", [lambda np, x: np.delete(x, 0, axis=1), lambda np, x: np.repeat(x, 2, axis=1)])
-def test_reshaped_parts_are_views_as_in_numpy(make):
+def test_reshaped_parts_are_views(make):
     def f(x, np=fnp):
         made = make(np, x)
         made.reshape(-1)[::-1] *= 2 * x[0, 0]
@@ -162,7 +162,7 @@ def test_reshaped_parts_are_views_as_in_numpy(make):
 
 
 @pytest.mark.parametrize(("indices", "axis"), [(7, 1), (0, 2), ([5], 2), ([[]], 2)])
-def test_taking_from_an_array_without_elements(indices, axis):
+def test_take_from_empty_array(indices, axis):
     """NumPy does not check positions if no element is read."""
     x, indices = np.zeros((0, 3, 0)), np.array(indices, int)
     want = np.take(x, indices, axis).shape
@@ -172,14 +172,14 @@ def test_taking_from_an_array_without_elements(indices, axis):
 
 
 @pytest.mark.parametrize("mode", ["raise", "wrap", "clip"])
-def test_taking_from_an_axis_without_elements(mode):
+def test_take_from_empty_axis(mode):
     with pytest.raises(IndexError):
         vmap(lambda x: fnp.take(x, 0, 1, mode=mode))(np.zeros((2, 3, 0)))
     with pytest.raises(IndexError):
         grad(lambda x: fnp.sum(fnp.take(x, 7, 0)))(np.zeros((2, 0)))
 
 
-def test_constants_without_axes_can_be_written_to():
+def test_zero_dimensional_constants_are_writable():
     def f(x):
         y, z = np.ones_like(x), np.zeros_like(x)
         np.putmask(y, y > 0.3, x * x)
@@ -193,7 +193,7 @@ def test_constants_without_axes_can_be_written_to():
     assert grad(f)(x) == jax.grad(to_jax(f))(x) == 6.0
 
 
-def test_all_of_an_array_is_written_to_and_read_in_reverse():
+def test_full_write_and_reversed_read():
     """A scatter in place of the write would crash the process when XLA compiles it."""
 
     def f(x):
@@ -228,7 +228,7 @@ CUBES = {
 
 
 @pytest.mark.parametrize("name", CUBES)
-def test_what_inner_transforms_give_can_be_written_to(name):
+def test_results_of_inner_transforms_are_writable(name):
     """Results are like those of operations, except where only ordinary arrays go in, as for SciPy's functions."""
 
     def f(x):
@@ -250,7 +250,7 @@ def test_what_inner_transforms_give_can_be_written_to(name):
     assert type(given[0]) is np.ndarray
 
 
-def test_what_a_tape_keeps_of_an_inner_transform_is_not_written_to():
+def test_write_to_inner_result_keeps_tape():
     def f(x):
         value, pullback = vjp(lambda z: fnp.exp(z) * 1.0, fnp.zeros(2))
         value[0] = x
@@ -260,7 +260,7 @@ def test_what_a_tape_keeps_of_an_inner_transform_is_not_written_to():
     assert jvp(f, (3.0,), (1.0,)) == (9.0, 1.0)
 
 
-def test_rules_that_make_constants():
+def test_custom_rules_that_make_constants():
     """A function around the rules is being transformed, too."""
     double = custom_vjp(lambda x: np.ones_like(x) * 2)
     double.defvjp(lambda x: (double(x), None), lambda _, ct: (fnp.full_like(ct, 3.0),))
@@ -276,7 +276,7 @@ def test_rules_that_make_constants():
     np.testing.assert_array_equal(jax.jit(slope)(ones), np.full((2, 2), 3.0))
 
 
-def test_own_functions_of_constants_that_jax_has_no_values_of():
+def test_custom_functions_of_abstract_constants():
     sine = custom_vjp(lambda x, s: np.sin(x) * s)
     sine.defvjp(lambda x, s: (sine(x, s), (x, s)), lambda kept, ct: (ct * np.cos(kept[0]) * kept[1], ct))
 
@@ -316,7 +316,7 @@ def kept(f, x):
 
 @pytest.mark.parametrize("step", STEPS)
 @pytest.mark.parametrize("to_view", [False, True])
-def test_what_is_a_view_of_constants_as_in_numpy(step, to_view):
+def test_views_of_parts_match_numpy(step, to_view):
     x = np.array([[1.0, 2.0], [3.0, 4.0]])
     for index in INDICES:
 
@@ -335,13 +335,13 @@ def test_what_is_a_view_of_constants_as_in_numpy(step, to_view):
                 np.testing.assert_array_equal(mine, right, err_msg=str(index))
 
 
-def test_a_polynomial_without_coefficients_under_jit():
+def test_empty_polynomial_under_jit():
     np.testing.assert_array_equal(jax.jit(to_jax(lambda x: np.copy(np.polyval([], x)) + x))(X), X)
 
 
 @pytest.mark.parametrize("reps", [(2, 1), (1, 2), 3, (2, 3)])
 @pytest.mark.parametrize("like", [np.array(1.0), X])
-def test_what_tile_makes_can_be_written_to(like, reps):
+def test_tile_result_is_writable(like, reps):
     def f(x):
         tiled = np.tile(np.full_like(x, 0.5), reps)
         np.multiply(tiled, 3.0, out=tiled, where=tiled > 0.3)
@@ -354,7 +354,7 @@ def test_what_tile_makes_can_be_written_to(like, reps):
 
 
 @pytest.mark.parametrize("part", [np.imag, fnp.imag, lambda x: x.imag])
-def test_the_imaginary_part_of_a_real_number_has_no_memory_that_is_read_only(part):
+def test_imag_of_real_array_is_writable(part):
     def fun(x):
         filled = np.ravel(part(2 * x))
         filled[0] = x * x
@@ -371,13 +371,13 @@ def test_the_imaginary_part_of_a_real_number_has_no_memory_that_is_read_only(par
         grad(of_array)(np.ones(2))
 
 
-def test_the_imaginary_part_of_a_real_number_inside_no_grad():
+def test_imag_of_real_number_in_no_grad():
     assert grad(lambda x: x * no_grad(lambda x: np.imag(x) + 2.0)(x))(3.0) == 2.0
     assert grad(lambda x: np.sum(x * no_grad(lambda x: x.imag + x.T.real)(x)))(np.ones(2)).tolist() == [1.0, 1.0]
 
 
 @pytest.mark.parametrize("join", [lambda x: fnp.stack([x, x]), lambda x: fnp.concatenate([x[None], x[None]])])
-def test_rows_joined_in_a_batch_along_the_last_axis_are_one_piece_of_memory(join):
+def test_batched_join_along_last_axis_is_contiguous(join):
     def f(x):
         m = join(x)
         m.ravel()[:] *= 10.0
@@ -406,41 +406,41 @@ REDUCTIONS = (
 
 
 @pytest.mark.parametrize("name", REDUCTIONS.split())
-def test_a_number_has_an_axis_where_numpys_functions_take_it(name):
+def test_reductions_of_scalar_accept_axis(name):
     for axis in (0, -1):
         want = getattr(np, name)(np.float64(1.5), axis=axis)
         identical(getattr(fnp, name)(np.float64(1.5), axis=axis), want)
         identical(traced(lambda x, axis=axis: getattr(fnp, name)(x, axis=axis), np.float64(1.5)), want)
 
 
-def test_a_number_has_an_axis_to_read_along():
+def test_take_and_repeat_of_scalar_accept_axis():
     assert grad(lambda x: fnp.sum(fnp.take(x, [0, 0], axis=-1)) + fnp.sum(fnp.repeat(x, 3, axis=0)))(1.5) == 5.0
     for refused in (fnp.mean, fnp.sort, fnp.flip):
         with pytest.raises(np.exceptions.AxisError):
             grad(lambda x, refused=refused: fnp.sum(refused(x, axis=0)))(1.5)
 
 
-def test_functions_of_pythons_numbers():
+def test_functions_of_python_numbers():
     assert grad(fnp.logsumexp)(0.5) == 1.0
     for f in (lambda x: fnp.interp(0.6, X, [1.0, 2.0], left=x), lambda x: fnp.interp(x, X, [1.0, 2.0], right=1.5)):
         identical(traced(f, 0.6), np.float64(f(0.6)))
 
 
-def test_the_length_of_nothing_does_not_move():
+def test_norm_of_empty_array_has_zero_derivative():
     nothing = np.zeros((2, 0))
     for norm in (fnp.linalg.norm, fnp.linalg.vector_norm, lambda x: scipy.linalg.norm(x)):
         assert jvp(norm, (nothing,), (nothing,)) == (0.0, 0.0)
 
 
 @pytest.mark.parametrize("share", [1.0, 1.5])
-def test_least_squares_where_no_share_of_singular_values_is_meant(share):
+def test_lstsq_with_large_rcond_uses_default(share):
     """LAPACK uses the rounding unit as the default cutoff."""
     a, b = normal(5, 2), np.ones(5)
     want = grad(lambda a: fnp.linalg.lstsq(a, b, -1.0)[0][0])(a)
     np.testing.assert_allclose(grad(lambda a: fnp.linalg.lstsq(a, b, share)[0][0])(a), want, rtol=1e-12)
 
 
-def test_sylvesters_equation_of_real_and_complex_matrices():
+def test_sylvester_equation_of_real_and_complex_matrices():
     """SciPy's solution is wrong if the real matrix has complex eigenvalues."""
     turning, other, right = np.array([[0.5, 1.0], [-1.0, 0.3]]), normal(3, 3) + 1j * normal(3, 3, seed=1), normal(2, 3)
     found = traced(scipy.linalg.solve_sylvester, turning, other, right)
@@ -471,7 +471,7 @@ if not at_least(scipy, "1.16.0"):  # older versions accept one
 
 
 @pytest.mark.parametrize(("fun", "x"), OF_ONE_MATRIX)
-def test_functions_of_one_matrix_take_batches_as_scipys(fun, x):
+def test_matrix_functions_accept_batches_as_scipy(fun, x):
     for got, want in zip(*[[out] if hasattr(out, "shape") else out for out in (traced(fun, x), fun(x))], strict=True):
         np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-12)
     check_grads(fun, (x,), order=1)
@@ -521,7 +521,7 @@ def test_balanced_matrices_keep_their_dtype():
         ("uniform_filter", (3,)),
     ],
 )
-def test_filters_of_images_without_elements(name, args):
+def test_filters_of_empty_images(name, args):
     image, fun = np.zeros((0, 4)), lambda x: getattr(scipy.ndimage, name)(x, *args)
     identical(traced(fun, image), fun(image))
     assert jvp(fun, (image,), (image,))[1].shape == vjp(fun, image)[1](image)[0].shape == (0, 4)
@@ -546,7 +546,7 @@ def test_divergences_of_distributions_that_broadcast():
     assert traced(lambda b: distance.jensenshannon(0.6, b), p) == distance.jensenshannon(0.6, p)
 
 
-def test_frequencies_of_samples_have_derivatives():
+def test_sample_frequencies_have_derivatives():
     x = normal(24)
     for fun in (
         lambda fs: scipy.signal.welch(x, fs, nperseg=8)[1],
@@ -561,7 +561,7 @@ def test_frequencies_of_samples_have_derivatives():
         np.testing.assert_allclose(grad(total)(1.5), differences(total, 1.5), rtol=1e-8, atol=1e-10)
 
 
-def test_arrays_that_are_closed_to_writes():
+def test_setflags_write_false():
     def kept(x):
         made = x * 2.0
         made.setflags(write=False)
@@ -572,12 +572,12 @@ def test_arrays_that_are_closed_to_writes():
         grad(lambda x: np.sum(kept(x).__setitem__(0, 1.0)))(X)
 
 
-def test_what_is_no_place_for_a_traced_value():
+def test_tolerance_of_lambertw_raises_for_tracers():
     with pytest.raises(ConversionError, match="float"):
         grad(lambda t: scipy.special.lambertw(1.0, tol=t).real)(0.1)
 
 
-def test_batches_of_pairs_of_which_one_matrix_is_of_all():
+def test_qz_of_batch_with_shared_matrix():
     a = normal(2, *[1] * at_least(scipy, "1.16.0"), 3, 3)  # older versions accept one pair
     a = a + np.swapaxes(a, -1, -2)
     fun = lambda a: scipy.linalg.qz(a, np.eye(3) + 0.1, output="complex")[0]
@@ -585,7 +585,7 @@ def test_batches_of_pairs_of_which_one_matrix_is_of_all():
 
 
 @pytest.mark.parametrize("rtol", [0.5, 1e-9])
-def test_tolerances_that_are_traced(rtol):
+def test_traced_tolerances(rtol):
     a, b = np.array([1.0, 2.0, np.inf, np.nan, np.inf]), np.array([1.2, 2.0, np.inf, np.nan, 3.0])
     for options in ({}, {"equal_nan": True}):
         fun = lambda r, options=options: np.isclose(a, b, rtol=r, atol=r / 2, **options)
@@ -593,7 +593,7 @@ def test_tolerances_that_are_traced(rtol):
     assert traced(lambda r: np.allclose(a[:2], b[:2], r), rtol) == np.allclose(a[:2], b[:2], rtol)
 
 
-def test_constants_that_are_cut_and_laid_side_by_side_as_arrays_say():
+def test_split_and_tile_with_buffer_arguments():
     def fun(x):
         cuts = np.zeros(2, int)
         cuts[:] = 1, 3

@@ -98,11 +98,11 @@ def test_engine_imports_nothing_optional():
         "__import__('jax')",
     ],
 )
-def test_imports_are_seen(statement):
+def test_imports_are_found(statement):
     assert set(imports(statement)) & OPTIONAL == {"jax"}
 
 
-def test_one_module_asks_whether_jax_is_there():
+def test_one_module_checks_for_jax():
     asking = {
         path for path, text in sources(PACKAGE).items() if 'sys.modules["jax' in text or 'modules.get("jax' in text
     }
@@ -145,13 +145,13 @@ def test_no_value_depends_on_the_caller():
                 assert taken <= names | {"user_frame"}, path
 
 
-def test_records_are_read_by_name():
+def test_only_reverse_reads_records_by_position():
     """Only the module that defines records reads them by position."""
     reading = {path for path, text in sources(PACKAGE).items() if re.search(r"\b(node|record|parent)\[", text)}
     assert reading == {"funcgrad/reverse.py"}
 
 
-def test_imports_of_own_modules_are_not_taken_for_others():
+def test_own_modules_do_not_count_as_optional():
     assert not set(imports("from funcgrad.interop.jax import bridge\nsys.modules.get('jax')")) & OPTIONAL
 
 
@@ -174,7 +174,7 @@ def test_skips_are_counted():
     assert all(reason for _, reason in SKIPS.values())
 
 
-def test_tests_lie_in_folders_of_the_library():
+def test_test_folders_match_library_folders():
     """``tests/engine`` has the tests of the modules directly in ``funcgrad/``."""
     folders = {path.parent.relative_to(ROOT / "tests").as_posix() for path in walk("tests") if path.match("test_*.py")}
     assert {"engine", "numpy", "transforms/control"} <= folders
@@ -192,5 +192,5 @@ def test_tests_lie_in_folders_of_the_library():
         "from pytest import skip",
     ],
 )
-def test_skips_are_seen(statement):
+def test_skips_are_found(statement):
     assert skips(statement) == 1

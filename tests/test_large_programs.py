@@ -63,7 +63,7 @@ def arguments(seed):
     return [rng.normal(size=shape) * 0.5 for shape in ((ROWS, COLUMNS), (COLUMNS,), (ROWS, COLUMNS), (ROWS, 1))]
 
 
-def test_these_arrays_are_large():
+def test_arrays_exceed_large_threshold():
     assert ROWS * COLUMNS >= ownership.LARGE
 
 

@@ -14,11 +14,11 @@ def mapped(case):
     return any(leaf.mapped for leaf in case.leaves)
 
 
-def meets(row, demands):
+def run_checks(row, checks_of):
     """Run the checks that ``demands`` yields on each case of ``row``, and report all failures together."""
     missed = []
     for case in row.cases:
-        for demand in demands(case):
+        for demand in checks_of(case):
             try:
                 demand(case)
             except Exception as error:
@@ -30,7 +30,7 @@ def meets(row, demands):
         raise ExceptionGroup(f"{row.op.name} misses {len(missed)} demands", missed)
 
 
-def demands(case):
+def checks_of(case):
     """Yield the checks for ``case``."""
     yield checks.check_value
     if mapped(case):
@@ -38,10 +38,10 @@ def demands(case):
     if not case.row.op.differentiable:
         yield checks.check_zero
     if case.live:
-        yield from derivatives(case)
+        yield from derivative_checks(case)
 
 
-def derivatives(case):
+def derivative_checks(case):
     """Yield the checks of derivatives for ``case``."""
     yield from (checks.check_jvp, checks.check_vjp, checks.check_arguments, checks.check_linearize)
     if case.row.op.jax is not None:
@@ -53,16 +53,16 @@ def derivatives(case):
         yield batched.check_vmap_of_derivatives
 
 
-def each(rows):
+def by_row(rows):
     """Parametrize a test by ``rows``; the tests of one row run together, because they share JAX's answers."""
     return pytest.mark.parametrize("row", rows, ids=[row.op.name for row in rows], scope="module")
 
 
-@each(ROWS)
+@by_row(ROWS)
 def test_operation(row):
-    meets(row, demands)
+    run_checks(row, checks_of)
 
 
-@each([row for row in ROWS if any(case.live for case in row.cases)])
+@by_row([row for row in ROWS if any(case.live for case in row.cases)])
 def test_on_jax_arrays(row):  # separate, because it also runs with older versions of JAX
-    meets(row, lambda case: [checks.check_on_jax_arrays] if case.live else [])
+    run_checks(row, lambda case: [checks.check_on_jax_arrays] if case.live else [])

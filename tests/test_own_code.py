@@ -45,7 +45,7 @@ def of(home, name):
 
 
 @pytest.mark.parametrize(("home", "name"), NAMES)
-def test_they_are_scipys(home, name):
+def test_signatures_and_values_match_scipy(home, name):
     ours, theirs = (getattr(module, name) for module in modules(home))
     assert name in modules(home)[0].__all__
     assert inspect.signature(ours) == inspect.signature(theirs)
@@ -71,7 +71,7 @@ def test_derivatives(home, name):
 
 
 @pytest.mark.parametrize(("home", "name"), NAMES)
-def test_jax(home, name, monkeypatch):
+def test_derivatives_on_jax_arrays(home, name, monkeypatch):
     monkeypatch.setattr(scipy_samples, "np", fnp)
     f, _ = of(home, name)
     want = grad(f)(X)
@@ -82,7 +82,7 @@ def test_jax(home, name, monkeypatch):
             np.testing.assert_allclose(evaluated(jax.grad(f), x), want, rtol=1e-8, atol=1e-10)
 
 
-def test_parts_of_jax_arrays_are_written_to(monkeypatch):
+def test_writes_to_parts_of_jax_arrays(monkeypatch):
     def raised(x):
         made = np.sin(x)
         part = made[2:]
@@ -97,13 +97,13 @@ def test_parts_of_jax_arrays_are_written_to(monkeypatch):
     np.testing.assert_allclose(slope, grad(ours)(X), rtol=1e-12)
 
 
-def test_arrays_for_results_are_refused():
+def test_out_arrays_raise():
     with pytest.raises(InputError, match="laplace: output must be a dtype"):
         grad(lambda x: ndimage.laplace(x, output=np.empty(3)).sum())(np.ones(3))
     found = np.empty(3)
     assert ndimage.laplace(np.arange(3.0), found) is found
 
 
-def test_other_names_are_missed():
+def test_unknown_name_raises_attribute_error():
     with pytest.raises(AttributeError, match="has no attribute 'other'"):
         ndimage.other  # noqa: B018

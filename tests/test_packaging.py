@@ -67,12 +67,12 @@ def folders_with(pattern):
     return sorted({".".join(Path(name).parent.parts) for name in source_modules() if Path(name).match(pattern)})
 
 
-def test_listed_packages_are_the_folders():
+def test_listed_packages_match_folders():
     assert "funcgrad" in folders_with("__init__.py")
     assert sorted(SETUPTOOLS["packages"]) == folders_with("__init__.py")
 
 
-def test_the_lowest_versions_are_those_that_are_tested():
+def test_declared_lowest_versions_are_tested():
     lines = (ROOT / "tests" / "lowest.txt").read_text(encoding="utf-8").splitlines()
     tested = dict(line.split("==") for line in lines if not line.startswith("#"))
     parts = {name: [int(n) for n in version.split(".")] for name, version in tested.items()}
@@ -87,7 +87,7 @@ def test_the_lowest_versions_are_those_that_are_tested():
     assert {("numpy", told[1]), ("scipy", told[2]), ("jax", told[3])} <= declared
 
 
-def test_the_version_is_the_same_everywhere():
+def test_version_is_same_everywhere():
     version = PROJECT["version"]
     assert run_python("-c", "import funcgrad; print(funcgrad.__version__)").strip() == version
     assert f"\nversion: {version}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
@@ -96,7 +96,7 @@ def test_the_version_is_the_same_everywhere():
     assert all(re.fullmatch(r"\d{4}-\d\d-\d\d", date) for _, date in sections[1:])
 
 
-def test_the_checks_of_the_forge_are_targets_of_the_makefile():
+def test_workflow_checks_are_makefile_targets():
     (workflow,) = (ROOT / ".github" / "workflows").glob("*.yml")
     commands = re.findall(r"run: (?:>-\s+)?(.+)", workflow.read_text(encoding="utf-8"))
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.M))
@@ -113,18 +113,18 @@ def test_links_are_relative(link):
     assert os.readlink(ROOT / link) == LINKS[link]
 
 
-def test_wheel_holds_every_module_and_nothing_else(archives):
+def test_wheel_has_every_module_and_nothing_else(archives):
     in_wheel, _ = archives
     content = {name for name in in_wheel if ".dist-info/" not in name}
     assert content == {*source_modules(), "funcgrad/py.typed", "pytest_funcgrad.py"}
 
 
-def test_wheel_holds_the_licence(archives):
+def test_wheel_has_licence(archives):
     in_wheel, _ = archives
     assert [name for name in in_wheel if name.endswith(".dist-info/licenses/LICENSE")]
 
 
-def test_sdist_holds_every_source_once(archives):
+def test_sdist_has_every_source_once(archives):
     _, in_sdist = archives
     sources = {path.relative_to(ROOT).as_posix() for path in source_modules().values()}
     assert {*sources, "funcgrad/py.typed", "pytest_funcgrad.py", "pyproject.toml", "LICENSE", "README.md"} <= in_sdist
@@ -136,19 +136,19 @@ def imported(statement):
     return set(run_python("-c", f"{statement}\nimport sys\nprint(*sys.modules)").split())
 
 
-def test_importing_brings_no_second_copy():
+def test_import_loads_no_second_copy():
     modules = imported("import funcgrad, funcgrad.transforms, funcgrad.interop")
     assert "funcgrad.transforms" in modules
     assert not {"transforms", "interop"} & modules
 
 
-def test_importing_brings_no_optional_package():
+def test_import_loads_no_optional_package():
     modules = imported("import funcgrad, funcgrad.numpy, funcgrad.transforms")
     assert "funcgrad.transforms" in modules
     assert not {"jax", "jaxlib", "scipy"} & modules
 
 
-def test_importing_works_where_optional_packages_are_missing():
+def test_import_works_without_optional_packages():
     missing = "import sys; sys.modules.update(dict.fromkeys(['jax', 'jaxlib', 'scipy']))"
     run_python("-c", f"{missing}; import funcgrad, funcgrad.numpy, funcgrad.transforms")
 
@@ -184,7 +184,7 @@ def left_for_later(loaded, packages=tuple(LATER)):
     return [name for name in names if any(m == name or m.startswith(f"{name}.") for m in loaded)]
 
 
-def test_an_import_loads_what_most_programs_need():
+def test_import_loads_common_modules():
     loaded = run_python(
         "-c", "import sys, numpy; before = {*sys.modules}; import funcgrad; print(*{*sys.modules} - before)"
     ).split()
@@ -192,7 +192,7 @@ def test_an_import_loads_what_most_programs_need():
     assert left_for_later(loaded) == []
 
 
-def test_a_program_loads_no_more_of_the_package_than_it_asks_for():
+def test_program_loads_only_needed_modules():
     names = "import sys, numpy as np, funcgrad.numpy as fnp; from funcgrad import hessian, vmap"
     loaded = run_python("-c", f"{names}\n{PROGRAM}\nprint(*sys.modules)").split()
     assert left_for_later(loaded, [package for package in LATER if package]) == []
@@ -212,7 +212,7 @@ print("loaded", *{*sys.modules} - before)
 """
 
 
-def test_a_function_that_is_built_anew_loads_nothing_that_it_does_not_ask_for(tmp_path):
+def test_rebuilt_function_loads_only_needed_modules(tmp_path):
     program = tmp_path / "program.py"  # a refusal reads the line
     program.write_text(BUILT_ANEW)
     loaded = run_python(str(program)).split()
@@ -221,7 +221,7 @@ def test_a_function_that_is_built_anew_loads_nothing_that_it_does_not_ask_for(tm
 
 
 @pytest.mark.parametrize("module", ["funcgrad", "funcgrad.numpy", "funcgrad.transforms"])
-def test_what_is_left_for_later_is_there(module):
+def test_lazily_loaded_names_exist(module):
     run_python(
         "-c",
         f"import {module} as m\n"

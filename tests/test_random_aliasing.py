@@ -93,7 +93,7 @@ def program(number):
 
 
 @pytest.mark.parametrize("first", range(0, PROGRAMS, PER_TEST))
-def test_every_array_holds_what_it_holds_in_numpy(first):
+def test_array_contents_match_numpy(first):
     ran = 0
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -321,7 +321,7 @@ def experiments(draw: Any) -> tuple[Program, list[tuple[str, int]]]:
 
 @settings(max_examples=40)  # JAX traces each, which takes long; the fuzzer runs many more
 @given(experiments())
-def test_agrees_with_jax(experiment):
+def test_random_programs_agree_with_jax(experiment):
     program, stack = experiment
     note(f"input {program.shape}, steps {program.steps}, stack {stack}")
     for name, _ in stack:

@@ -97,13 +97,13 @@ def run(code, folder):
     return run_script(script, folder)
 
 
-def test_python_blocks_keep_their_lines():
+def test_python_blocks_keep_line_numbers():
     markdown = "# Title\n```python\nx = 1\n```\ntext\n```sh\nmake\n```\n```python\ny = x\n```\n"
     clear = "_printed.clear()"
     assert python_only(markdown) == f"\n{clear}\nx = 1\n\n\n\n\n\n{clear}\ny = x\n\n"
 
 
-def test_what_is_printed_is_compared(tmp_path):
+def test_printed_output_is_compared(tmp_path):
     markdown = f"# Title\n```python\nprint('two  of', 1.5e-3)\n```\n\n{PRINTED}\n{{}}\n```\n```python\nx = 2\n```\n"
     code = python_only(markdown.format("two of 7.25"))
     assert len(code.splitlines()) == len(markdown.splitlines())
@@ -113,7 +113,7 @@ def test_what_is_printed_is_compared(tmp_path):
     assert "printed was two  of 0.0015" in done.stderr
 
 
-def test_values_are_compared(tmp_path):
+def test_stated_values_are_compared(tmp_path):
     markdown = "# Title\n```python\nx = 'é'  # not compared\nx * 2  # '{}'\n[1,\n 2]  # not compared\n```\n"
     assert run(with_comparisons(python_only(markdown.format("éé"))), tmp_path).returncode == 0
     done = run(with_comparisons(python_only(markdown.format("other"))), tmp_path)
@@ -122,12 +122,12 @@ def test_values_are_compared(tmp_path):
     assert "line 4" in done.stderr
 
 
-def test_there_are_documents():
+def test_documents_are_found():
     assert {"README", "index", "pipelines", "transforms", "conventions", "engine"} <= {*map(named, DOCUMENTS)}
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=named)
-def test_code_of_a_document_runs(document, tmp_path):
+def test_document_code_runs(document, tmp_path):
     if named(document) == "array_api" and not at_least(sklearn, "1.9.0"):  # older versions accept NumPy arrays only
         return
     text = document.read_text(encoding="utf-8")
@@ -140,7 +140,7 @@ def test_code_of_a_document_runs(document, tmp_path):
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=named)
-def test_links_of_a_document_lead_somewhere(document):
+def test_document_links_exist(document):
     prose = re.sub(r"```.*?```|`[^`]*`", "", document.read_text(encoding="utf-8"), flags=re.DOTALL)
     links = re.findall(r"\]\(([^)#]+)[^)]*\)", prose)
     assert [link for link in links if "://" not in link and not (document.parent / link).exists()] == []

@@ -68,7 +68,7 @@ def module():
     del sys.modules[found.__name__]
 
 
-def test_what_is_bound_anew_between_calls(module):
+def test_names_rebound_between_calls(module):
     slope = grad(module.f)
     assert [slope(0.0) for _ in range(3)] == [6.0] * 3
     module.rate = 3.0
@@ -95,7 +95,7 @@ def test_what_is_bound_anew_between_calls(module):
         slope(0.0)
 
 
-def test_built_in_names_that_a_module_takes(module):
+def test_builtin_names_shadowed_by_module(module):
     slope = grad(module.total)
     assert [slope(1.0), slope(1.0)] == [2.0, 2.0]
     module.sum = lambda values: values[0] * 7.0
@@ -104,7 +104,7 @@ def test_built_in_names_that_a_module_takes(module):
     assert slope(1.0) == 2.0
 
 
-def test_what_functions_assign(module):
+def test_names_assigned_by_functions(module):
     slope = grad(module.counted)
     for _ in range(4):
         before = module.calls
@@ -118,14 +118,14 @@ def test_what_functions_assign(module):
     assert grad(module.helper)(0.0) == 4.0
 
 
-def test_names_in_texts_and_in_bodies_of_classes(module):
+def test_names_in_exec_and_class_bodies(module):
     for rate in (2.0, 3.0):
         module.rate = rate
         assert grad(module.evaluated)(0.0) == rate
         assert grad(module.local)(0.0) == rate
 
 
-def test_attributes_of_modules_that_functions_set(module):
+def test_module_attributes_set_by_functions(module):
     def f(x):
         first = float(module.helper(x))
         module.rate = 7.0
@@ -137,7 +137,7 @@ def test_attributes_of_modules_that_functions_set(module):
         assert module.rate == 7.0
 
 
-def test_attributes_of_functions(module):
+def test_function_attributes(module):
     """Attributes that a program sets between calls, and that a function sets itself."""
     assert grad(module.scaled)(0.0) == 3.0
     module.scaled.factor = 3.0
@@ -172,7 +172,7 @@ class Model:
 """
 
 
-def test_code_that_a_reloader_replaces_counts():
+def test_code_replaced_by_reloader_is_used():
     """IPython's autoreload assigns new code to the old functions of a module, and drops the new functions."""
     module, rates = types.ModuleType("reloaded"), (2.0, 5.0, 7.0)
 
@@ -236,7 +236,7 @@ PATCHES = {
 
 
 @pytest.mark.parametrize("name", PATCHES)
-def test_methods_that_are_assigned_to_a_class_count(name, monkeypatch):
+def test_methods_assigned_to_class_are_used(name, monkeypatch):
     f, cls, member, other, before, after = PATCHES[name]
     slope = grad(f)
     assert slope(0.3) == before

@@ -57,7 +57,7 @@ def test_memory_stays_flat(soak):
     assert blocks.none_open()
 
 
-def test_a_leak_would_be_seen():
+def test_leak_is_found():
     leak = []
     assert min(growth(lambda: leak.append(vjp(fnp.sin, 1.0)))[0]) >= LEAK * CALLS
 
@@ -80,7 +80,7 @@ def refuse(_):
 register_pytree_node(Unwilling, refuse, lambda _, parts: Unwilling())
 
 
-def test_what_was_kept_from_closing_is_forgotten():
+def test_unclosed_trace_is_forgotten():
     """An interrupt can come between the start of a run and the ``try`` that would close the run."""
     begun = ReverseTrace()
     assert shared_state.unfinished_traces() == [begun]
@@ -100,7 +100,7 @@ def test_what_was_kept_from_closing_is_forgotten():
     ],
     ids=["trace", "vmap", "vjp", "axis_name"],
 )
-def test_what_fails_before_the_function_runs_leaves_nothing_open(call):
+def test_failure_before_run_leaves_no_trace_open(call):
     with pytest.raises((RuntimeError, TypeError)):
         call()
     assert not shared_state.open_traces

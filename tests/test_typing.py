@@ -69,7 +69,7 @@ REVEALED = [
 ]
 
 
-def said(folder):
+def mypy_output(folder):
     """Return mypy's strict output for the program with the library installed, and the modules that mypy reads."""
     (folder / "program.py").write_text(PROGRAM, encoding="utf-8")
     (folder / "mypy.ini").write_text(
@@ -81,12 +81,12 @@ def said(folder):
     return done.stdout, {name.partition(".")[0] for name in re.findall(r"Parsing \S+ \(([\w.]+)\)", done.stderr)}
 
 
-def test_a_program_that_uses_the_library(tmp_path):
+def test_mypy_messages_for_user_program(tmp_path):
     """Check types, wrong calls and the modules read, in one test, because mypy takes long.
 
     With JAX and PyTorch, which optree's annotations refer to, it took a minute and a half.
     """
-    output, read = said(tmp_path)
+    output, read = mypy_output(tmp_path)
     assert re.findall(r'Revealed type is "(.+)"', output) == REVEALED
     errors = re.findall(r"^(program\.py):(\d+): error: (.+?)  \[", output, re.MULTILINE)
     lines = PROGRAM.splitlines()

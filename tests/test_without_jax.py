@@ -70,7 +70,7 @@ def test_gradients_without_jax():
     assert done.returncode == 0, done.stderr
 
 
-def test_the_bridge_names_the_extra():
+def test_jax_bridge_error_names_extra():
     done = run(BLOCKED + "import funcgrad.interop, funcgrad.numpy as fnp" + BRIDGE)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == [
@@ -81,12 +81,12 @@ def test_the_bridge_names_the_extra():
 
 
 @pytest.mark.parametrize("module", ["funcgrad", "funcgrad.numpy", "funcgrad.interop", "funcgrad.transforms"])
-def test_importing_imports_no_jax(module):
+def test_import_loads_no_jax(module):
     done = run(f"import sys, {module}; print(sorted({{'jax', 'jaxlib', 'scipy'}} & set(sys.modules)))")
     assert done.stdout == "[]\n", done.stderr
 
 
-def test_the_block_blocks():
+def test_import_blocker_blocks():
     for module in ("jax", "jax.numpy", "jaxlib", "scipy.special"):
         done = run(BLOCKED + f"import {module}")
         assert "(blocked)" in done.stderr

@@ -73,7 +73,7 @@ MODES = {
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_writes_in_place_are_new_arrays(mode):
+def test_in_place_writes_equal_new_arrays(mode):
     rng = np.random.default_rng(1)
     for seed in range(25):
         run, (x, t) = program(seed), rng.normal(size=(2, SIZE)) * 0.7

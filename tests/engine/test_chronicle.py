@@ -1,4 +1,4 @@
-"""Long chains note a few bytes per step, by which a repeated step is checked against the first run."""
+"""Long chains save a few bytes per step, which check a repeated step against the first run."""
 
 import gc
 import tracemalloc
@@ -15,7 +15,7 @@ from funcgrad.replay.chronicle import Digests, StepNumbers
 rng = np.random.default_rng(3)
 
 
-def test_numbers_of_any_kind_come_back():
+def test_step_numbers_round_trip():
     kept, found = {}, StepNumbers()
     number = 0
     for step in range(400):
@@ -40,7 +40,7 @@ def test_numbers_of_any_kind_come_back():
 
 @pytest.mark.parametrize("step", [0, 31, 32, 500])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.complex128])
-def test_digests_tell_numbers_apart(step, dtype):
+def test_digests_differ_for_different_numbers(step, dtype):
     x = rng.normal(size=(3, 4)).astype(dtype)
     large = rng.normal(size=400).astype(dtype)
     special = np.array([np.nan, 1.0, np.inf, -np.inf, 0.0], dtype)
@@ -79,7 +79,7 @@ def chain(count, kind):
 
 
 @pytest.mark.parametrize("kind", ["none", "range", "array"])
-def test_a_step_takes_a_few_bytes(kind):
+def test_step_uses_a_few_bytes(kind):
     """Two numbers of eight bytes; a record, its mark and a sample took a thousand bytes."""
 
     def peak(count):
@@ -97,7 +97,7 @@ def test_a_step_takes_a_few_bytes(kind):
 
 
 @pytest.mark.parametrize(("count", "budget"), [(300, 5), (2000, 20), (2000, 61), (700, 700)])
-def test_steps_are_run_as_often_as_binomials_say(count, budget):
+def test_number_of_runs_is_binomial(count, budget):
     """Griewank and Walther: ``r n - C(s + r, s + 1)`` runs to reach states, one with the tape, and one to the end."""
     calls = []
 
@@ -113,7 +113,7 @@ def test_steps_are_run_as_often_as_binomials_say(count, budget):
     assert best <= len(calls) <= best + 10  # when no state is left, the last few steps run once more
 
 
-def test_one_step_of_thousands_that_does_something_else():
+def test_one_changed_step_among_thousands_raises():
     count, odd = 2000, 1234
     noise = iter(range(10**6))
 

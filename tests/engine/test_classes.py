@@ -67,7 +67,7 @@ def check_answers(made, mode, number):
 
 @pytest.mark.parametrize("number", [1.5, np.float64(1.5)])
 @pytest.mark.parametrize("mode", MODES)
-def test_arrays_without_axes_are_arrays(mode, number):
+def test_zero_dimensional_arrays_are_ndarrays(mode, number):
     made = (
         np.asarray,
         np.array,
@@ -85,7 +85,7 @@ def test_arrays_without_axes_are_arrays(mode, number):
 
 @pytest.mark.parametrize("number", [1.5, np.float64(1.5)])
 @pytest.mark.parametrize("mode", MODES)
-def test_results_of_functions_are_numbers_of_numpy(mode, number):
+def test_function_results_are_numpy_scalars(mode, number):
     made = (
         lambda x: np.asarray(x) * 2.0,
         lambda x: np.round(x, 2),
@@ -128,7 +128,7 @@ def test_class_of_results(mode):
     assert seen[0] == want
 
 
-def test_branches():
+def test_singledispatch_and_match_by_class():
     @singledispatch
     def by_class(x):
         raise AssertionError(type(x))
@@ -150,7 +150,7 @@ def test_branches():
     assert vmap(grad(by_match))(np.ones((1, 2))).tolist() == [[3.0, 3.0]]
 
 
-def test_after_a_write():
+def test_write_keeps_class():
     """An object that was written to refers to a value of another trace, and keeps its class."""
 
     def f(x):
@@ -164,7 +164,7 @@ def test_after_a_write():
     assert grad(f)(3.0) == 6.0
 
 
-def test_length_of_numbers():
+def test_len_of_scalars():
     def f(x):
         with pytest.raises(
             UnsizedError, match=r"^len\(x\): a number has none, got float64\[\], at .* Use np.atleast_1d"
@@ -178,7 +178,7 @@ def test_length_of_numbers():
     assert grad(f)(np.ones(2)).tolist() == [1.0, 0.0]
 
 
-def test_called_it_makes_what_the_class_makes():
+def test_class_of_tracer_is_callable():
     made = []
 
     def f(x):
@@ -229,7 +229,7 @@ made.append(answer(lambda: is_buffer(fnp.zeros(2))))
 
 @pytest.mark.usefixtures("written")
 @pytest.mark.parametrize("mode", MODES)
-def test_whoever_asks_is_told_the_same(mode):
+def test_class_does_not_depend_on_caller(mode):
     """The answers do not depend on the module that asks, a notebook cell, code without a source, or another thread."""
 
     def f(x):
@@ -258,7 +258,7 @@ def test_whoever_asks_is_told_the_same(mode):
 
 
 @pytest.mark.usefixtures("written")
-def test_libraries_that_take_memory_are_right_or_refused():
+def test_libraries_reading_memory_are_correct_or_raise():
     A = scipy.sparse.csr_array(np.eye(2))
     assert grad(lambda x: np.sum(fnp.matmul(A, x)))(np.ones(2)).tolist() == [1.0, 1.0]
     assert grad(lambda x: fnp.sum(jax.numpy.ones(2) * x))(np.ones(2)).tolist() == [1.0, 1.0]
@@ -275,7 +275,7 @@ def test_libraries_that_take_memory_are_right_or_refused():
                 MODES[mode](lambda x, program=program: (program(x), x)[1], np.array([1.0, 2.0]))
 
 
-def test_on_jax():
+def test_class_on_jax_arrays():
     """Compiled functions were written for NumPy, so their tracers report NumPy's classes; plain JAX arrays do not."""
     seen = []
 

@@ -101,20 +101,20 @@ CALLS = {
 
 @pytest.mark.parametrize("bad", [nested, holding_itself, holding_itself_in_a_dictionary], ids=lambda f: f.__name__)
 @pytest.mark.parametrize("place", CALLS, ids=" ".join)
-def test_the_call_is_named(place, bad):
+def test_error_names_the_call(place, bad):
     with pytest.raises(InputError, match=rf"^{place[0]}.*: .*, got .*\. [A-Z]") as caught:
         CALLS[place](bad)
     assert place[1] == "result" or "nested too deep, or holds itself" in str(caught.value)
 
 
-def test_trees_of_some_depth_are_fine():
+def test_moderately_deep_trees_work():
     x = 2.0
     for _ in range(100):
         x = [x]
     assert tree.leaves(grad(lambda p: tree.leaves(p)[0] ** 2)(x)) == [4.0]
 
 
-def test_an_endless_function_is_not_mistaken_for_a_tree():
+def test_infinite_recursion_stays_recursion_error():
     def endless(x):
         return endless(x)
 

@@ -144,7 +144,7 @@ def inexact_dtype(dtype):
 
 @pytest.mark.usefixtures("_silent")
 @pytest.mark.parametrize("row", ROWS, ids=[f"{row.op.name}-{i}" for i, row in enumerate(ROWS)])
-def test_no_derivative_changes_a_dtype(row):
+def test_derivatives_keep_dtype(row):
     live = [case for case in row.cases if case.live]
     for case in (*live[:2], *[c for c in live if c.primals and np.asarray(c.primals[0]).dtype.kind == "c"][:1]):
         for name, dtype in SAME.items():
@@ -161,14 +161,14 @@ HALF = (
 
 @pytest.mark.usefixtures("_silent")
 @pytest.mark.parametrize("row", ROWS, ids=[f"{row.op.name}-{i}" for i, row in enumerate(ROWS)])
-def test_a_transform_changes_no_dtype_of_a_result(row):
+def test_transforms_keep_result_dtype(row):
     """Tangents have the result's dtype, even if it is not the argument's, as in float_power."""
     for dtype in (np.float32, np.float16):
-        with cases.named_if_it_fails(dtype.__name__):
-            look_at_dtypes(row, dtype)
+        with cases.named_in_errors(dtype.__name__):
+            check_result_dtypes(row, dtype)
 
 
-def look_at_dtypes(row, dtype):
+def check_result_dtypes(row, dtype):
     if dtype is np.float16 and re.match(HALF, row.op.name):
         return
     if row.op.name == "scipy.integrate.cumulative_simpson" and not at_least(scipy, "1.17.0"):  # always in double
@@ -209,7 +209,7 @@ WITH_NUMBERS = {
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.complex64])
 @pytest.mark.parametrize("name", WITH_NUMBERS)
-def test_numbers_with_small_dtypes(name, dtype):
+def test_python_numbers_with_narrow_dtypes(name, dtype):
     fun = WITH_NUMBERS[name]
     for x in (np.array([0.5, 1.5], dtype), dtype(0.5)):
         kind = fun(x).dtype
@@ -257,7 +257,7 @@ def operands(name):
             yield number, np.array([1, 2, 1], dtype)
 
 
-def strange(name, a, b, want):
+def lacks_numpy_result(name, a, b, want):
     """Return whether NumPy has no good answer for bfloat16: no common dtype, or a result of Python objects."""
     dtypes = [np.asarray(x).dtype for x in (a, b)]
     if name in ELEMENTWISE or bfloat16 not in dtypes:
@@ -271,7 +271,7 @@ def strange(name, a, b, want):
 
 @pytest.mark.usefixtures("_silent")
 @pytest.mark.parametrize("name", [*ELEMENTWISE, *PRODUCTS, *JOINING])
-def test_promotion_is_that_of_numpy(name):
+def test_promotion_matches_numpy(name):
     theirs, ours = binary(np, name), binary(fnp, name)
     for a, b in operands(name):
         label = f"{np.asarray(a).dtype} {type(a).__name__}, {np.asarray(b).dtype} {type(b).__name__}"
@@ -282,7 +282,7 @@ def test_promotion_is_that_of_numpy(name):
                 ours(a, b)
             continue
         got = ours(a, b)
-        if not strange(name, a, b, want):
+        if not lacks_numpy_result(name, a, b, want):
             assert (type(got), got.dtype) == (type(want), want.dtype), label
             check_traced(ours, (a, b), want.dtype, label)
 
@@ -312,7 +312,7 @@ def check_traced(fun, args, dtype, label):
 
 
 @pytest.mark.parametrize("dtype", [*FLOATS, *COMPLEX], ids=named)
-def test_every_transform_keeps_the_dtype(dtype):
+def test_wider_intermediates_keep_derivative_dtype(dtype):
     """Wider numbers in the computation, or a wider result, do not change the dtype of a derivative."""
     x, wide = np.array([0.5, 1.5, 2.5], dtype), np.array([2.0, 3.0, 4.0])
 
@@ -336,7 +336,7 @@ def test_every_transform_keeps_the_dtype(dtype):
     assert_like([grad(loss)(np.zeros((0, 3), dtype))], [np.zeros((0, 3), dtype)], "gradient of nothing")
 
 
-def test_derivatives_of_long_doubles_have_their_precision():
+def test_long_double_derivatives_have_full_precision():
     x = np.longdouble(1) / 3
     eps = np.finfo(np.longdouble).eps
     for fun, slope in ((fnp.exp, np.exp(x)), (fnp.sin, np.cos(x)), (fnp.log, 1 / x), (fnp.tanh, 1 - np.tanh(x) ** 2)):
@@ -403,7 +403,7 @@ def many(x):
 
 
 @pytest.mark.parametrize("number", range(8))
-def test_memory_layout_makes_no_difference(number):
+def test_memory_layout_does_not_change_results(number):
     x = np.array([[0.3, -1.2, 0.7], [2.1, 0.4, -0.6], [1.7, -0.1, 0.9]])
     name, other = list(layouts(x))[number]
     plain = np.ascontiguousarray(other)
@@ -451,7 +451,7 @@ class Own(np.float64):
 @pytest.mark.parametrize(
     "two", [2, 2.0, np.int8(2), np.uint64(2), np.float32(2), np.longdouble(2), Two.IT, Precise(2), Own(2)]
 )
-def test_numbers_of_all_classes(two):
+def test_numpy_and_python_number_classes(two):
     assert grad(lambda x: x**two + x * two)(3.0) == 8.0
     np.testing.assert_array_equal(grad(lambda x: fnp.sum(two * x / two))(X), np.ones(2))
     np.testing.assert_array_equal(vmap(lambda x: x * two)(X), 2 * X)
@@ -466,7 +466,7 @@ def test_numbers_of_all_classes(two):
 FOREIGN = X.astype(X.dtype.newbyteorder())
 
 
-def test_foreign_byte_order_works_in_constants():
+def test_foreign_byte_order_in_constants():
     for fun in (
         lambda x, c: fnp.sum(fnp.sin(x) * c),
         lambda x, c: fnp.sum(fnp.concatenate([x, c]) ** 2),
@@ -524,7 +524,7 @@ REFUSED = {
 refused = pytest.mark.parametrize("name", REFUSED)
 
 
-def refuses(call, name, starts):
+def check_refusal(call, name, starts):
     """Check that the error of ``call`` starts with ``starts`` and names the problem, the input and the remedy."""
     value, what, remedy = REFUSED[name]
     with as_written(), pytest.raises(InputError) as caught:  # in rewritten code a matrix works with traced values, too
@@ -553,16 +553,16 @@ TRANSFORMS = {
 
 @refused
 @pytest.mark.parametrize("transform", TRANSFORMS)
-def test_transforms_refuse_what_holds_no_numbers(transform, name):
-    refuses(TRANSFORMS[transform], name, f"{transform}: argument 0 is")
+def test_transforms_raise_for_nonnumeric_arrays(transform, name):
+    check_refusal(TRANSFORMS[transform], name, f"{transform}: argument 0 is")
 
 
 @refused
-def test_tangents_cotangents_and_results_are_refused_too(name):
-    refuses(lambda bad: jvp(fnp.sin, (X,), (bad,)), name, "jvp: the tangent at [0] is")
-    refuses(lambda bad: vjp(fnp.sin, X)[1](bad), name, "pullback: the cotangent at the root is")
-    refuses(lambda bad: vjp(lambda x: bad, X), name, "vjp: result leaf 0 of the function is")
-    refuses(lambda bad: vmap(lambda x: bad)(X), name, "vmap: result leaf 0 of the function is")
+def test_nonnumeric_tangents_cotangents_and_results_raise(name):
+    check_refusal(lambda bad: jvp(fnp.sin, (X,), (bad,)), name, "jvp: the tangent at [0] is")
+    check_refusal(lambda bad: vjp(fnp.sin, X)[1](bad), name, "pullback: the cotangent at the root is")
+    check_refusal(lambda bad: vjp(lambda x: bad, X), name, "vjp: result leaf 0 of the function is")
+    check_refusal(lambda bad: vmap(lambda x: bad)(X), name, "vmap: result leaf 0 of the function is")
 
 
 BESIDE = {
@@ -584,7 +584,7 @@ BESIDE = {
 @refused
 @pytest.mark.parametrize("mode", ["reverse", "forward", "vmap", "nested"])
 @pytest.mark.parametrize("operation", BESIDE)
-def test_functions_refuse_what_holds_no_numbers_with_a_tracer(operation, mode, name):
+def test_functions_raise_for_nonnumeric_arrays_beside_tracers(operation, mode, name):
     run = {
         "reverse": lambda fun: vjp(fun, X),
         "forward": lambda fun: jvp(fun, (X,), (X,)),
@@ -604,7 +604,7 @@ def test_functions_refuse_what_holds_no_numbers_with_a_tracer(operation, mode, n
 
 @pytest.mark.parametrize("operator", ["+", "-", "*", "/", "**", "@", "<", ">="])
 @pytest.mark.parametrize("name", ["masked", "quantity", "objects", "numbers as objects", "text", "dates", "durations"])
-def test_operators_refuse_on_both_sides(operator, name):
+def test_operators_raise_for_nonnumeric_arrays_on_both_sides(operator, name):
     bad = REFUSED[name][0]
     for expression in (f"x {operator} bad", f"bad {operator} x"):
         for run in (lambda fun: vjp(fun, X), lambda fun: vmap(fun)(np.stack([X, X]))):
@@ -616,7 +616,7 @@ def test_operators_refuse_on_both_sides(operator, name):
 
 
 @pytest.mark.parametrize("transform", TRANSFORMS)
-def test_transforms_refuse_foreign_byte_order(transform):
+def test_transforms_raise_for_foreign_byte_order(transform):
     with pytest.raises(InputError, match=rf"^{transform}: argument 0 has its bytes .*got >f8\[2\]\. Convert it: .*\.$"):
         TRANSFORMS[transform](FOREIGN)
     with pytest.raises(InputError, match="of another machine"):
@@ -624,7 +624,7 @@ def test_transforms_refuse_foreign_byte_order(transform):
     TRANSFORMS[transform](FOREIGN.astype(FOREIGN.dtype.newbyteorder("="))) if transform != "hessian" else None
 
 
-def test_plain_values_are_numpys_business():
+def test_plain_values_behave_as_in_numpy():
     """Without a tracer funcgrad's functions are NumPy's, also for objects and texts."""
     objects = np.array([1, 2], object)
     assert fnp.add(objects, objects).tolist() == [2, 4]
@@ -635,7 +635,7 @@ def test_plain_values_are_numpys_business():
     assert fnp.concatenate([np.array(["a"]), np.array(["bc"])]).tolist() == ["a", "bc"]
 
 
-def test_narrow_integers_are_constants():
+def test_narrow_integer_dtypes_are_constants():
     """All dtypes of ml_dtypes have the same ``kind``, integers and floating ones alike."""
     n = np.array([1, 2], int4)
     with pytest.raises(InputError, match="must be real or complex floating point, got int4"):
@@ -644,7 +644,7 @@ def test_narrow_integers_are_constants():
     np.testing.assert_array_equal(grad(lambda x: fnp.sum(x * n.astype(float)))(X), [1.0, 2.0])
 
 
-def test_bfloat16_of_jax_is_that_of_numpy():
+def test_bfloat16_of_jax_matches_numpy():
     x = np.array([0.5, 1.5, 2.5], bfloat16)
 
     def loss(x):
@@ -657,7 +657,7 @@ def test_bfloat16_of_jax_is_that_of_numpy():
 
 
 @pytest.mark.parametrize("dtype", [np.float16, bfloat16])
-def test_cotangents_of_few_bits_are_added_up_with_more(dtype):
+def test_half_precision_cotangents_sum_in_higher_precision(dtype):
     """Sums in half precision would give 2048 + 1 = 2048; JAX adds cotangents up in higher precision, too."""
     bias, x = np.zeros(2, dtype), np.ones((5000, 2), dtype)
     want = np.full(2, 5000, dtype)
@@ -674,7 +674,7 @@ def test_cotangents_of_few_bits_are_added_up_with_more(dtype):
 
 
 @pytest.mark.parametrize("product", [lambda x: x * 1j, lambda x: 1j * x, lambda x: 2.0 * x * 1j, lambda x: x + 1j * x])
-def test_tangents_of_numbers_times_a_complex_number_are_numpys(product):
+def test_tangents_times_complex_numbers_match_numpy(product):
     x = np.float64(1.5)
     for out, tangent in (jvp(product, (x,), (x,)), jvp(product, (x,), (1.0,))):
         assert type(out) is type(tangent) is np.complex128
@@ -692,7 +692,7 @@ ARITHMETIC = {
 
 
 @pytest.mark.parametrize("name", ARITHMETIC)
-def test_arithmetic_of_python_numbers_promotes_nothing(name):
+def test_python_number_arithmetic_does_not_promote(name):
     """A Python number does not promote single precision to double, however it was computed."""
 
     def scaled(k):

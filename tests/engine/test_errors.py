@@ -89,14 +89,14 @@ def test_complex_input_without_holomorphic(call):
     ids=["one", "one-one", "three", "pair", "vector-first", "list", "dict", "str"],
 )
 @pytest.mark.parametrize("call", ["grad", "value_and_grad"])
-def test_output_that_is_no_scalar(call, result, says):
+def test_nonscalar_output(call, result, says):
     with raises(TypeError, call, "scalar", says, "jacrev"):
         getattr(fg, call)(result)(2.0)
 
 
 @pytest.mark.parametrize("call", ["grad", "value_and_grad"])
 @pytest.mark.parametrize("argument", [2.0, None])
-def test_output_that_was_forgotten(call, argument):
+def test_missing_return(call, argument):
     with raises(TypeError, call, "got None. Return what is to be differentiated"):
         getattr(fg, call)(lambda x: None)(argument)
 
@@ -105,7 +105,7 @@ def test_output_that_was_forgotten(call, argument):
     ("name", "ours"),
     [("detach", "stop_gradient"), ("numpy", "as it is"), ("backward", "grad"), ("requires_grad", "grad")],
 )
-def test_attributes_of_torch_name_ours(name, ours):
+def test_torch_attributes_name_funcgrad_functions(name, ours):
     with raises(AttributeError, f"x.{name}: PyTorch's", r"float64\[2\]", "test_errors.py", f"Use .*{ours}") as found:
         fg.grad(lambda x: getattr(x, name))(np.ones(2))
     assert not getattr(found.value, "__notes__", ()), "nothing is said twice"
@@ -136,18 +136,18 @@ class TestArgnums:
 
 @pytest.mark.parametrize("call", ["grad", "value_and_grad", "jacrev", "jacfwd", "hessian", "profile"])
 @pytest.mark.parametrize("x", [1.0, np.ones(3), np.ones(0), [1.0, 2.0], {"w": 1.0}], ids=repr)
-def test_the_argument_in_the_place_of_argnums(call, x):
+def test_argument_passed_as_argnums(call, x):
     with raises(TypeError, f"{call}: argnums must", re.escape(f"Write {call}(f)(x), not {call}(f, x).")):
         getattr(fg, call)(cube, x)
 
 
-def test_names_in_the_place_of_positions():
+def test_argnums_given_as_names():
     for names in ("x", ("x", "y")):
         with raises(TypeError, "Use positions, not names"):
             fg.grad(first, argnums=names)
 
 
-def test_the_argument_in_the_place_of_options():
+def test_argument_passed_as_option():
     with raises(TypeError, "vmap: in_axes must be", r"Write vmap\(f\)\(x\), not vmap\(f, x\)"):
         fg.vmap(cube, np.ones(3))
     with raises(TypeError, "jit: static_argnums must be", r"Write jit\(f\)\(x\), not jit\(f, x\)"):
@@ -167,12 +167,12 @@ def test_the_argument_in_the_place_of_options():
     ],
     ids=["dict", "generator", "bool", "int"],
 )
-def test_a_result_that_is_no_number_gets_one_remedy(fun, says):
+def test_nonnumeric_result_names_one_remedy(fun, says):
     with raises(TypeError, f"grad: the function must return .*{says}"):
         fg.grad(fun)(1.0)
 
 
-def test_the_first_remedy_for_integers_is_one_to_write():
+def test_remedy_for_integers_is_code():
     with raises(TypeError, r"got int 3 of dtype int64\. Convert it to float: 3\.0\.") as found:
         fg.grad(cube)(3)
     assert "allow_int=True" in found.value.__notes__[0]
@@ -180,14 +180,14 @@ def test_the_first_remedy_for_integers_is_one_to_write():
         fg.grad(cube)(np.arange(2))
 
 
-def test_error_for_lists_asks_for_arrays():
+def test_lists_raise_and_name_arrays():
     with raises(TypeError, "list", r"Argument 0 is a list, .* Pass an array: numpy\.asarray\(x\)"):
         fg.grad(lambda x: (x**2).sum())([1.0, 2.0])
     with raises(ValueError, "A list is a container of arrays: pass numpy.asarray"):
         fg.vmap(cube)([1.0, 2.0])
 
 
-def test_structures_are_written_as_in_python():
+def test_structures_in_messages_look_like_python():
     with raises(TypeError, r"jvp: .* got \(\*,\), expected \(\*, \*\), with \* for each array"):
         fg.jvp(first, (1.0, 2.0), (1.0,))
     with raises(TypeError, "pullback: .* got None, .* pass zeros"):
@@ -196,34 +196,34 @@ def test_structures_are_written_as_in_python():
         fg.tree.map(lambda a, b: a, [1.0], (1.0,))
 
 
-def test_second_derivatives_of_tables_say_what_to_pass():
+def test_second_derivatives_of_tables_name_remedy():
     with raises(TypeError, "Pass series.to_numpy.* hessian accept no tables"):
         fg.hessian(lambda s: (s**2).sum())(pd.Series([1.0, 2.0]))
 
 
-def test_error_for_keywords_of_vmap_says_how_they_are_mapped():
+def test_vmap_keyword_error_explains_mapping():
     with raises(ValueError, r"vmap: keyword argument \['s'\] has rank 0", "pass it by position, with None for it"):
         fg.vmap(lambda x, s: x * s)(np.ones(2), s=2.0)
 
 
-def test_error_for_results_of_vmap_asks_for_arrays():
+def test_vmap_result_error_names_arrays():
     with raises(TypeError, "vmap: result leaf 0 .* got str 'a'", "Return arrays, numbers"):
         fg.vmap(lambda x: "a")(np.ones(2))
 
 
-def test_hvp_names_itself():
+def test_hvp_errors_name_hvp():
     with raises(TypeError, "hvp: the function must return a scalar"):
         fg.hvp(cube, (np.ones(2),), (np.ones(2),))
 
 
-def test_numbers_that_numpy_does_not_know():
+def test_decimal_and_fraction_raise():
     with raises(TypeError, r"grad: argument 0 .* got Decimal\('1'\)\. Convert it: float\(x\)"):
         fg.grad(cube)(Decimal(1))
     with raises(TypeError, r"multiply: argument 1 .* got Fraction\(1, 2\)\. Convert it: float\(x\)"):
         fg.grad(lambda x: x * Fraction(1, 2))(1.0)
 
 
-def test_sparse_matrices_are_passed_by_their_values():
+def test_sparse_matrix_argument_names_remedy():
     A = scipy.sparse.csr_array(np.eye(2))
     with raises(TypeError, r"argument 0 is a sparse matrix, .* Pass its values, A\.data"):
         fg.grad(lambda A: A.sum())(A)
@@ -246,32 +246,32 @@ def test_sparse_matrices_are_passed_by_their_values():
         (lambda: fg.gradient, AttributeError, "Use grad"),
     ],
 )
-def test_common_slips(call, kind, says):
+def test_common_mistakes(call, kind, says):
     with raises(kind, says):
         call()
 
 
-def test_hashlib_says_what_to_pass():
+def test_hashlib_error_names_remedy():
     with raises(TypeError, "buffer API", r"hashlib accepts no traced values: pass stop_gradient\(x\)\.tobytes\(\)"):
         fg.grad(lambda x: x[0] * hashlib.md5(x).digest()[0])(np.ones(2))
     slope = fg.grad(lambda x: x[0] * hashlib.md5(fg.stop_gradient(x).tobytes()).digest()[0])(np.ones(2))
     assert slope[0] == hashlib.md5(np.ones(2)).digest()[0]
 
 
-def test_json_says_what_to_pass():
+def test_json_error_names_remedy():
     with raises(TypeError, "JSON serializable", r"pass stop_gradient\(x\) for a number"):
         fg.grad(lambda x: x * len(json.dumps({"x": x})))(3.0)
     assert fg.grad(lambda x: x * len(json.dumps({"x": fg.stop_gradient(x)})))(3.0) == 10.0
 
 
-def test_a_cached_function_says_how_to_be_called():
+def test_lru_cache_error_names_remedy():
     cached = toolz.memoize(lambda x: x * x)
     with raises(TypeError, r"hash\(x\): a traced number cannot be a key", "call the function without its cache"):
         fg.grad(cached)(3.0)
 
 
 @pytest.mark.parametrize("fun", [lambda x: x.T(), lambda x: np.sum(x, dim=0)], ids=["call", "keyword"])
-def test_a_wrong_call_is_not_blamed_on_traced_values(fun):
+def test_wrong_call_error_does_not_mention_tracers(fun):
     with pytest.raises(TypeError) as found:
         fg.grad(fun)(np.ones(2))
     assert not getattr(found.value, "__notes__", ())
@@ -302,12 +302,12 @@ class Tensor:
     ],
     ids=lambda part: type(part).__name__,
 )
-def test_what_is_no_array_says_how_to_make_it_one(thing, remedy):
+def test_nonarray_leaf_error_names_conversion(thing, remedy):
     with raises(TypeError, r"grad: argument 0\['p'\] is not an array or a number", remedy):
         fg.grad(lambda p: 1.0)({"p": thing})
 
 
-def test_error_for_what_cannot_be_mapped_names_in_axes():
+def test_unmappable_argument_error_names_in_axes():
     with raises(TypeError, "vmap: argument 1 is not an array or a number", "None for it in in_axes"):
         fg.vmap(lambda x, how: x)(np.ones(2), "mean")
 
@@ -323,7 +323,7 @@ fg.register_pytree_node(Pair, lambda pair: (pair.parts, None), lambda _, parts: 
 @pytest.mark.parametrize(
     ("pair", "where"), [(Pair(1), "argument 0 must"), (Pair(1.0, 2), r"argument 0 \(child 1\) must")]
 )
-def test_children_without_names_are_counted(pair, where):
+def test_unnamed_children_are_numbered(pair, where):
     with raises(TypeError, f"grad: {where} be real"):
         fg.grad(lambda pair: pair.parts[0])(pair)
 
@@ -346,12 +346,12 @@ LEAVES = {"str": "text", "object": object(), "array": np.array(["a"]), "object a
     ],
     ids=["grad", "value_and_grad", "jacrev", "jacfwd", "vjp", "linearize", "jvp", "vmap"],
 )
-def test_leaf_that_is_no_array(call, leaf):
+def test_nonarray_leaf(call, leaf):
     with raises(TypeError, r"argument 0\['w'\]", "not an array or a number"):
         call(leaf)
 
 
-def test_masked_arrays_are_refused():
+def test_masked_arrays_raise():
     with raises(TypeError, "argument 0", "not an array"):
         fg.grad(lambda x: x.sum())(np.ma.array([1.0, 2.0], mask=[True, False]))
 
@@ -363,7 +363,7 @@ def test_not_callable(call, thing):
         getattr(fg, call)(thing)
 
 
-def test_not_callable_elsewhere():
+def test_noncallable_arguments_of_other_functions():
     for call in (fg.vjp, fg.linearize):
         with raises(TypeError, "must be a function", "got int 3", rf"Write {call.__name__}\(f, x\)\."):
             call(3, 1.0)
@@ -379,7 +379,7 @@ def test_not_callable_elsewhere():
 
 
 @pytest.mark.parametrize("call", [fg.vjp, fg.linearize])
-def test_no_value_after_the_function(call):
+def test_missing_primal_value(call):
     for keywords in ({}, {"x": 1.0}):
         with raises(TypeError, f"{call.__name__}: there is nothing to differentiate", rf"{call.__name__}\(f, x\), not"):
             call(cube, **keywords)
@@ -392,12 +392,12 @@ def test_stop_gradient_of_a_function(fun):
     assert fg.stop_gradient({"f": fun})["f"] is fun
 
 
-def test_a_sparse_hessian_of_no_scalar():
+def test_sparse_hessian_of_nonscalar():
     with raises(TypeError, "hessian: the function must return a scalar", r"got shape \(3,\)"):
         fg.hessian(np.sin, sparsity="auto")(np.ones(3))
 
 
-def test_names_that_funcgrad_numpy_has_elsewhere():
+def test_names_in_other_namespaces_are_named():
     for name, ours in {"relu": "funcgrad.nn.relu", "clamp": "clip", "norm": "linalg.norm"}.items():
         with raises(AttributeError, f"module 'funcgrad.numpy' has no attribute '{name}'. Use {ours}."):
             getattr(fnp, name)
@@ -562,7 +562,7 @@ RUNS = {
 
 
 @pytest.mark.parametrize("run", RUNS.values(), ids=RUNS.keys())
-def test_the_users_error_passes_and_leaves_nothing(run):
+def test_user_error_passes_and_leaves_no_state(run):
     kept = []
 
     def keeps(x):
@@ -581,7 +581,7 @@ def test_the_users_error_passes_and_leaves_nothing(run):
     assert fg.grad(cube)(2.0) == 12.0
 
 
-def test_errors_are_builtins_too():
+def test_errors_derive_from_builtins():
     assert issubclass(errors.InputError, TypeError)
     assert issubclass(errors.ShapeError, ValueError)
     assert issubclass(errors.NotDifferentiableError, TypeError)
@@ -591,6 +591,6 @@ def test_errors_are_builtins_too():
     assert all(issubclass(getattr(errors, name), errors.FuncgradError) for name in errors.__all__)
 
 
-def test_a_partial_is_named_by_its_function():
+def test_partial_is_named_by_its_function():
     with raises(TypeError, "has_aux"):
         fg.grad(functools.partial(first, y=2.0), has_aux=True)(1.0)

@@ -65,7 +65,7 @@ def slope_of_expm(x, direction):
     return expm(fnp.concatenate([upper, lower]))[:n, n:]
 
 
-def test_an_elementwise_routine_of_scipy():
+def test_elementwise_scipy_routine():
     theirs = jax.scipy.special.gamma
     close(gamma(X), theirs(X))
     close(vmap(grad(gamma))(X), jax.vmap(jax.grad(theirs))(X))
@@ -84,7 +84,7 @@ def test_static_parameters():
     )
 
 
-def test_a_linear_routine():
+def test_linear_routine():
     theirs = lambda x: jax.scipy.fft.dct(x, norm="ortho")
     close(jacrev(dct)(X), jax.jacrev(theirs)(X))
     close(jacfwd(dct)(X), jacrev(dct)(X))
@@ -92,7 +92,7 @@ def test_a_linear_routine():
     close(vmap(dct)(np.stack([X, 2 * X])), np.stack([dct(X), 2 * dct(X)]))
 
 
-def test_a_bilinear_routine_without_batches():
+def test_bilinear_routine_without_batching():
     ours, theirs = (lambda x, y: fnp.sum(convolve(x, y) ** 2)), (lambda x, y: jnp.sum(jnp.convolve(x, y) ** 2))
     for argnum in (0, 1):
         close(grad(ours, argnum)(X, Y), jax.grad(theirs, argnum)(X, Y))
@@ -127,7 +127,7 @@ RULES = {
 
 
 @pytest.mark.parametrize("given", [("vjps",), ("jvps",), ("vjps", "jvps")], ids=" and ".join)
-def test_one_direction_is_enough(given):
+def test_one_rule_is_enough(given):
     rules = {key: value for name in given for key, value in RULES[name].items()}
     f = primitive("f", lambda xp, x, y: x * y + x * x, **rules, batch="elementwise")
     plain = lambda x, y: x * y + x * x
@@ -141,7 +141,7 @@ def test_one_direction_is_enough(given):
 
 
 @pytest.mark.parametrize("direction", ["vjps", "jvps"])
-def test_several_results_and_none(direction):
+def test_several_results_and_none_cotangents(direction):
     def impl(xp, x, k):
         return x * x, xp.sum(x), xp.argmax(x)
 
@@ -183,7 +183,7 @@ def test_jointly_linear_and_nondifferentiable():
     assert grad(lambda x: fnp.sum(cell(x) * x))(X).tolist() == np.floor(X * 2).tolist()
 
 
-def test_rules_may_be_any_callable():
+def test_rules_are_any_callable():
     class Slope:
         def __call__(self, x):
             return 2 * x
@@ -200,7 +200,7 @@ def test_name_and_pickling():
 # Refused definitions.
 
 
-def test_a_numpy_routine_on_jax_arrays():
+def test_numpy_routine_on_jax_arrays():
     for call in (gamma, jax.jit(gamma), jax.grad(gamma), jax.jit(grad(gamma))):
         with pytest.raises(InputError, match=r"gamma: it computes with NumPy only, got an array of jax.numpy"):
             call(jnp.array(2.0))
@@ -236,7 +236,7 @@ def test_a_numpy_routine_on_jax_arrays():
         ),
     ],
 )
-def test_definitions_that_are_refused(define, words):
+def test_invalid_definitions_raise(define, words):
     with pytest.raises(InputError, match=words) as caught:
         define()
     assert isinstance(caught.value, FuncgradError)
@@ -255,7 +255,7 @@ def test_linear_gives_a_cotangent_the_dtype_and_shape_of_its_argument(x, to):
         identical(grad(lambda x: fnp.sum(x * grad(lambda x: fnp.sum(double(x) * x))(x)))(x), 8 * x)
 
 
-def test_calls_that_are_refused():
+def test_invalid_calls_raise():
     f = primitive("one_rule", lambda xp, x, y: x * y, vjps=[lambda ct, y: ct * y], batch="elementwise")
     for call in (grad(f), lambda x, y: jvp(f, (x, y), (1.0, 1.0))):
         with pytest.raises(InputError, match="one_rule: it has derivative rules for 1 arguments, got 2"):

@@ -22,13 +22,13 @@ class Plain:
         self.w, self.b, self.name = w, b, name
 
 
-def taken_apart(x):
+def flattened(x):
     return (x.w, x.b), x.name
 
 
 def of_jax_node():
     made = type("OfJaxNode", (Plain,), {})
-    jax.tree_util.register_pytree_node(made, taken_apart, lambda name, children: made(*children, name))
+    jax.tree_util.register_pytree_node(made, flattened, lambda name, children: made(*children, name))
     return made
 
 
@@ -51,7 +51,7 @@ def of_jax_dataclass():
 def of_optree_node():
     made = type("OfOptreeNode", (Plain,), {})
     optree.register_pytree_node(
-        made, taken_apart, lambda name, children: made(*children, name), namespace=uuid.uuid4().hex
+        made, flattened, lambda name, children: made(*children, name), namespace=uuid.uuid4().hex
     )
     return made
 
@@ -87,12 +87,12 @@ def loss(model, x):
         lambda m: tree.broadcast_prefix(m, m),
     ],
 )
-def test_the_tree_functions_look_inside(made, call):
+def test_tree_functions_flatten_foreign_nodes(made, call):
     assert call(made()(2.0, 0.5)) == [2.0, 0.5]
 
 
 @every
-def test_transforms_look_inside(made):
+def test_transforms_flatten_foreign_nodes(made):
     cls = made()
     slope = grad(loss)(cls(2.0, 0.5, "first"), X)
     assert (type(slope), slope.name) == (cls, "first")
@@ -112,7 +112,7 @@ def test_transforms_look_inside(made):
 
 
 @every
-def test_containers_in_containers(made):
+def test_nested_containers(made):
     cls = made()
     slope = grad(lambda m: m["inner"].w.b * m["inner"].b)({"inner": cls(cls(1.0, 3.0), 2.0)})["inner"]
     assert (slope.w.w, slope.w.b, slope.b) == (0.0, 2.0, 3.0)
@@ -122,12 +122,12 @@ def test_containers_in_containers(made):
     ("made", "path"),
     [(of_jax_keys, r"\.b"), (of_jax_dataclass, r"\.b"), (of_jax_node, r" \(child 1\)"), (of_optree_dataclass, r"\.b")],
 )
-def test_errors_name_the_field(made, path):
+def test_error_names_the_field(made, path):
     with pytest.raises(TypeError, match=rf"argument 0{path} must be real or complex floating point, got int"):
         grad(loss)(made()(1.0, 1), X)
 
 
-def test_a_static_node_of_jax_has_no_leaves():
+def test_jax_static_node_has_no_leaves():
     @jax.tree_util.register_static
     @dataclasses.dataclass(frozen=True)
     class Setting:
@@ -138,7 +138,7 @@ def test_a_static_node_of_jax_has_no_leaves():
 
 
 @every
-def test_a_registration_of_ones_own_replaces_what_was_found(made):
+def test_own_registration_replaces_foreign_one(made):
     cls = made()
     assert tree.leaves(cls(1.0, 2.0)) == [1.0, 2.0]
     if dataclasses.is_dataclass(cls):
@@ -148,7 +148,7 @@ def test_a_registration_of_ones_own_replaces_what_was_found(made):
     assert tree.leaves(cls(1.0, 2.0)) == [1.0]
 
 
-def test_what_nobody_registered_stays_a_leaf():
+def test_unregistered_class_is_a_leaf():
     thing = Plain(1.0, 2.0)
     assert tree.leaves([thing]) == [thing]
     with pytest.raises(TypeError, match="argument 0 is not an array or a number"):

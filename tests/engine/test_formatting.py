@@ -43,7 +43,7 @@ WITHOUT_SPEC = {
 DESCRIBING = {"repr": repr, "f-string": lambda x: f"{x!r}", "%r": lambda x: "%r" % x, "list": lambda x: str([x])}
 
 
-def said(run, show):
+def shown_text(run, show):
     texts = []
 
     def fun(x):
@@ -62,74 +62,74 @@ def printed(x):
 
 @pytest.mark.parametrize("run", ONE)
 @pytest.mark.parametrize("show", WITHOUT_SPEC.values(), ids=WITHOUT_SPEC)
-def test_numbers_and_arrays_show_as_outside(run, show):
-    assert said(ONE[run], show) == show(X)
-    assert said(ONE[run], lambda x: show(round(x * 10, 1) * np.ones((2, 3)))) == show(np.full((2, 3), 5.1))
-    assert said(ONE[run], lambda x: show(x + 1j)) == show(X + 1j)
-    assert len(said(ONE[run], lambda x: show(x * np.ones(10_000)))) < 200
+def test_numbers_and_arrays_print_as_plain_values(run, show):
+    assert shown_text(ONE[run], show) == show(X)
+    assert shown_text(ONE[run], lambda x: show(round(x * 10, 1) * np.ones((2, 3)))) == show(np.full((2, 3), 5.1))
+    assert shown_text(ONE[run], lambda x: show(x + 1j)) == show(X + 1j)
+    assert len(shown_text(ONE[run], lambda x: show(x * np.ones(10_000)))) < 200
 
 
 @pytest.mark.parametrize("run", BATCH)
 @pytest.mark.parametrize("show", WITHOUT_SPEC.values(), ids=WITHOUT_SPEC)
-def test_a_batch_shows_all_numbers(run, show):
-    assert said(BATCH[run], show) == "[0.51234 0.7    ]"
+def test_batch_prints_all_numbers(run, show):
+    assert shown_text(BATCH[run], show) == "[0.51234 0.7    ]"
 
 
 @pytest.mark.parametrize("run", ONE)
-def test_one_number(run):
+def test_one_number_with_format_spec(run):
     for show in WITH_SPEC.values():
-        assert said(ONE[run], show) == "0.512"
-    assert said(ONE[run], lambda x: f"{x:>8.1e}") == " 5.1e-01"
-    assert said(ONE[run], lambda x: f"{x * 10:.0f}") == "5"
-    assert float(said(ONE[run], lambda x: str(float(f"{round(x, 2):.2f}")))) == 0.51
+        assert shown_text(ONE[run], show) == "0.512"
+    assert shown_text(ONE[run], lambda x: f"{x:>8.1e}") == " 5.1e-01"
+    assert shown_text(ONE[run], lambda x: f"{x * 10:.0f}") == "5"
+    assert float(shown_text(ONE[run], lambda x: str(float(f"{round(x, 2):.2f}")))) == 0.51
 
 
 @pytest.mark.parametrize("show", WITH_SPEC)
 @pytest.mark.parametrize("run", BATCH)
-def test_the_numbers_of_all_examples(run, show):
-    assert said(BATCH[run], WITH_SPEC[show]) == "[0.512 0.700]"
+def test_format_spec_applies_to_all_examples(run, show):
+    assert shown_text(BATCH[run], WITH_SPEC[show]) == "[0.512 0.700]"
 
 
 def test_many_examples_and_batches_of_batches():
-    shown = said(lambda f: vmap(f)(np.linspace(0.0, 1.0, 1_000)), lambda x: f"{x:.2f}")
+    shown = shown_text(lambda f: vmap(f)(np.linspace(0.0, 1.0, 1_000)), lambda x: f"{x:.2f}")
     assert shown == "[0.00 0.00 ... 1.00 1.00]"
-    assert said(lambda f: vmap(vmap(f))(np.eye(2)), lambda x: f"{x:.0f}") == "[[1 0]\n [0 1]]"
-    assert said(lambda f: vmap(f)(np.array([1, 20])), lambda x: f"{x:3d}") == "[  1  20]"
+    assert shown_text(lambda f: vmap(vmap(f))(np.eye(2)), lambda x: f"{x:.0f}") == "[[1 0]\n [0 1]]"
+    assert shown_text(lambda f: vmap(f)(np.array([1, 20])), lambda x: f"{x:3d}") == "[  1  20]"
 
 
 @pytest.mark.parametrize("run", {**ONE, **BATCH, **COMPILED})
 @pytest.mark.parametrize("show", DESCRIBING)
 def test_repr_describes_the_tracer(run, show):
-    assert "Tracer(" in said({**ONE, **BATCH, **COMPILED}[run], DESCRIBING[show])
+    assert "Tracer(" in shown_text({**ONE, **BATCH, **COMPILED}[run], DESCRIBING[show])
 
 
 @pytest.mark.parametrize("run", COMPILED)
 @pytest.mark.parametrize("show", WITHOUT_SPEC)
-def test_what_jit_does_not_know_shows_as_a_tracer(run, show):
-    assert "Tracer" in said(COMPILED[run], WITHOUT_SPEC[show])
+def test_abstract_value_prints_as_tracer(run, show):
+    assert "Tracer" in shown_text(COMPILED[run], WITHOUT_SPEC[show])
 
 
 @pytest.mark.usefixtures("written")
 @pytest.mark.parametrize("run", {**ONE, **BATCH})
 @pytest.mark.parametrize("show", [lambda x: "%.3f" % x, lambda x: "%5.1f" % float(x), lambda x: "%d" % int(x)])
-def test_a_percent_sign_asks_for_a_number(run, show):
+def test_percent_format_raises(run, show):
     remedy = r"to print it, f'\{x:\.3f\}' \(not '%\.3f' % x\)"
     if sys.version_info >= (3, 15):  # Python replaces the error of ``"%.3f" % x``, and with it the notes
         remedy = r"[tT]o print it, (write )?f'\{x:\.3f\}'"
     with pytest.raises(ConcretizationError, match=rf"(?s)^(float|int)\(x\): .* {remedy}"):
-        said({**ONE, **BATCH}[run], show)
+        shown_text({**ONE, **BATCH}[run], show)
 
 
 @pytest.mark.parametrize("run", COMPILED)
-def test_while_jit_compiles_the_message_is_about_printing(run):
+def test_format_spec_under_jit_names_print(run):
     for show in WITH_SPEC.values():
         with pytest.raises(ConcretizationError, match=r"^format\(x, '\.3f'\): .* jit compiles, got float64\[\].*print"):
-            said(COMPILED[run], show)
+            shown_text(COMPILED[run], show)
     with pytest.raises((StagingError, ConcretizationError)):
-        said(COMPILED[run], lambda x: "%.3f" % x)
+        shown_text(COMPILED[run], lambda x: "%.3f" % x)
 
 
 @pytest.mark.parametrize("run", [grad, vmap])
-def test_arrays_are_not_formatted_as_in_numpy(run):
+def test_array_with_format_spec_raises_as_numpy(run):
     with pytest.raises(TypeError, match=r"unsupported format string passed to numpy\.ndarray"):
         run(lambda x: fnp.sum(x) if f"{x:.3f}" else x)(np.ones((2, 2)))

@@ -1,4 +1,4 @@
-"""Functions generated from text are compiled at their first call, and else behave like functions in a file."""
+"""Generated functions are compiled at their first call, and otherwise behave like functions in a file."""
 
 import ast
 import builtins
@@ -20,7 +20,7 @@ def made(**values):
     return generated.make_function("ratio", TEXT, {"__name__": __name__}, **values)
 
 
-def test_arguments_arrive_in_the_first_call_as_in_the_second():
+def test_first_call_passes_arguments_like_later_calls():
     ratio = made(factor=2)
     assert str(inspect.signature(ratio)) == "(x, y, /, *rest, **params)"
     assert ratio(6, 3, 1, 2, a=5) == ratio(6, 3, 1, 2, a=5) == 8
@@ -28,7 +28,7 @@ def test_arguments_arrive_in_the_first_call_as_in_the_second():
     assert (ratio.__name__, ratio.__qualname__, ratio.__module__) == ("ratio", "ratio", __name__)
 
 
-def test_functions_of_one_text_have_their_own_values():
+def test_functions_from_one_text_have_own_values():
     double, triple = made(factor=2), made(factor=3)
     assert (double(1, 1), triple(1, 1), double(1, 1)) == (2, 3, 2)
     assert generated.own_values(triple) == {"factor": 3}
@@ -47,7 +47,7 @@ def test_tracebacks_show_the_line_that_ran(call):
     assert last.filename == f"<generated for {__name__}>"
 
 
-def test_an_interrupt_in_the_first_call_is_made_good_by_the_next(monkeypatch):
+def test_call_after_interrupted_first_call_works(monkeypatch):
     ratio = made(factor=2)
 
     def interrupted(text, file):
@@ -60,14 +60,14 @@ def test_an_interrupt_in_the_first_call_is_made_good_by_the_next(monkeypatch):
     assert ratio(1, 1) == 2
 
 
-def test_threads_may_meet_in_the_first_call():
+def test_first_call_in_several_threads():
     for factor in range(50):
         ratio = made(factor=factor)
         with ThreadPoolExecutor(4) as pool:
             assert list(pool.map(lambda _, ratio=ratio: ratio(2, 1), range(8))) == [2 * factor] * 8
 
 
-def test_what_calls_itself_by_its_name_is_still_the_function_that_others_stand_for():
+def test_recursive_function_keeps_its_own_values():
     text = "def operation(n):\n    return 1 if n < 1 else factor * operation(n - 1)"
     power = generated.make_function("power", text, {"__name__": __name__}, factor=2)
     other = generated.with_values(power, factor=5)
@@ -81,7 +81,7 @@ def test_importing_compiles_no_operation():
     assert ast.literal_eval(done.stdout) == ["<generated for first calls>"]
 
 
-def test_the_first_call_holds_nothing_that_the_function_is_given():
+def test_first_call_holds_no_reference_to_arguments():
     """Reference counts decide what a VJP rule may overwrite."""
     text = "def operation(x, y):\n    return count(x), count(y)"
     counts = generated.make_function("counts", text, {"__name__": __name__}, count=sys.getrefcount)
@@ -89,7 +89,7 @@ def test_the_first_call_holds_nothing_that_the_function_is_given():
     assert first == later
 
 
-def test_numpy_may_warn():
+def test_numpy_warnings_work_in_generated_code():
     """``warnings`` looks up Python's builtins, such as ``__import__``, in the globals of the running function."""
     text = "def operation(x):\n    return compute(x)"
     logarithm = generated.make_function("logarithm", text, {"__name__": __name__}, compute=np.log)

@@ -55,7 +55,7 @@ def pages(transform: str, call: str, steps: int = 8, **environment: str) -> int:
         ("vmap", "lambda: vmap(f)(x[None])", 8),
     ],
 )
-def test_memory_stays_with_the_process(transform, call, steps):
+def test_freed_memory_stays_in_process(transform, call, steps):
     given_back, kept = pages(transform, call, steps, FUNCGRAD_KEEP_MEMORY="0"), pages(transform, call, steps)
     if GNU:  # the C library known to return memory to the system, with a setting against it
         assert given_back > 1_000  # makes the comparison meaningful: an array has 235 pages
@@ -64,25 +64,25 @@ def test_memory_stays_with_the_process(transform, call, steps):
         assert kept <= given_back + 1_000
 
 
-def test_how_much_stays_can_be_said():
+def test_kept_memory_is_configurable():
     if GNU:
         assert pages("grad", "lambda: grad(f)(x)", 100, FUNCGRAD_KEEP_MEMORY="8") > 10_000
 
 
 @pytest.mark.parametrize("name", ["MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_"])
-def test_settings_of_the_c_library_go_first(name):
+def test_malloc_settings_take_precedence(name):
     done = run("from funcgrad import heap; print(heap.configure_malloc())", **{name: "131072"})
     assert done.stdout.strip() == "False"
 
 
 @pytest.mark.parametrize("asked", ["much", "-1", "1e3", "4000", ""])
-def test_what_is_no_number_is_refused(asked):
+def test_invalid_setting_raises(asked):
     done = run("from funcgrad import grad; grad(lambda x: x * x)(1.0)", FUNCGRAD_KEEP_MEMORY=asked)
     assert done.returncode
     assert f"must be a number of MiB from 0 to 2047, got {asked!r}" in done.stderr
 
 
-def test_is_asked_for_once_by_the_first_transform():
+def test_first_call_configures_malloc():
     check = """
 from funcgrad import grad, heap
 assert heap.not_configured
@@ -95,7 +95,7 @@ assert not heap.not_configured
     assert not done.returncode, done.stderr
 
 
-def test_another_c_library_is_left_alone():
+def test_other_c_library_is_not_configured():
     check = """
 import ctypes
 from funcgrad import grad, heap
@@ -110,7 +110,7 @@ print(grad(lambda x: x * x)(1.0))
     assert done.stdout.strip() == "2.0", done.stderr
 
 
-def test_asking_leaves_nothing_for_the_collector():
+def test_configuring_creates_no_cycles():
     check = """
 import gc
 from funcgrad import grad

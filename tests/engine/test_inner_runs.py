@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from operations.cases import named_if_it_fails, rows
+from operations.cases import named_in_errors, rows
 
 import funcgrad.numpy as fnp
 from funcgrad import grad, hessian, jacrev, jvp, no_grad, vjp
@@ -23,11 +23,11 @@ def parts(case, position, given):
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.op.name)
-def test_an_outer_value_in_no_grad_is_a_constant_of_an_inner_run(row):
+def test_outer_value_in_no_grad_is_inner_constant(row):
     """If the inner run took the value for its own, the derivative would be lost or go to another value."""
     for case in [case for case in row.cases if len(case.live) > 1]:
         for position in case.live:
-            with named_if_it_fails(f"argument {position} of {case.id}"):
+            with named_in_errors(f"argument {position} of {case.id}"):
                 primal = case.leaves[position].value
                 want = parts(case, position, primal)
                 for outer in (lambda f, x: vjp(f, x), lambda f, x: jvp(f, (x,), (x,))):
@@ -51,7 +51,7 @@ def inner(x):
 
 
 @pytest.mark.parametrize("product", [lambda a, b: a * b, lambda a, b: b * a], ids=["before", "after"])
-def test_inner_gradients_with_the_same_in_no_grad(product):
+def test_inner_gradient_beside_its_no_grad_copy(product):
     x = np.array([0.5, 1.0, -2.0])
     found = jacrev(lambda x: product(inner(x), no_grad(inner)(x)))(x)
     np.testing.assert_array_equal(found, np.diag(4 * x))

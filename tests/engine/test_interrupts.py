@@ -58,12 +58,12 @@ print(sent, arrived, gc.callbacks, gc.get_freeze_count() - frozen)
 """
 
 
-def test_importing_loses_no_signal():
+def test_import_loses_no_signal():
     done = subprocess.run([sys.executable, "-c", PROGRAM], cwd=ROOT, capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr) == ("200 200 [] 0\n", "")
 
 
-def test_the_collector_is_let_alone():
+def test_garbage_collector_settings_unchanged():
     before, frozen = (list(gc.callbacks), gc.get_threshold(), gc.isenabled()), gc.get_freeze_count()
 
     def long(x):
@@ -171,7 +171,7 @@ PROGRAMS = [in_a_block, looking, nested, around_a_function, strictly, watched, m
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
-def test_an_interrupt_anywhere_leaves_no_block_open(program):
+def test_interrupt_leaves_no_block_open(program):
     interrupt(program, -1)  # no interrupt: Python 3.12 shows the steps from the second run on
     place = 0
     while interrupted(program, place):
@@ -186,7 +186,7 @@ def test_an_interrupt_anywhere_leaves_no_block_open(program):
     assert blocks.none_open()
 
 
-def test_while_the_interrupt_is_being_handled():
+def test_block_has_ended_while_interrupt_is_handled():
     """The traceback holds the frames of the block's exit; the block's effect has ended all the same."""
     met = 0
     for place in range(200):
@@ -198,7 +198,7 @@ def test_while_the_interrupt_is_being_handled():
     assert met > 5
 
 
-def test_signals_in_blocks():
+def test_random_signals_leave_no_block_open():
     """Send real signals at random places."""
     lost = []
 
@@ -227,7 +227,7 @@ def test_signals_in_blocks():
     assert not any(lost)
 
 
-def test_blocks_of_an_exit_stack():
+def test_interrupts_in_exit_stack():
     block = no_grad()
     with ExitStack() as stack:
         stack.enter_context(block)
@@ -237,7 +237,7 @@ def test_blocks_of_an_exit_stack():
     assert blocks.current() == blocks.State()
 
 
-def test_one_block_many_times():
+def test_interrupts_in_reentered_block():
     block = no_grad()
 
     def f(x):

@@ -24,7 +24,7 @@ def test_dir_lists_public_names_only(module):
     assert set(listed) - set(module.__all__) <= later
 
 
-def test_what_only_jax_and_scipy_need_is_found_at_the_top():
+def test_interop_names_are_top_level():
     assert funcgrad.jit is funcgrad.interop.jit
     assert funcgrad.crosscheck is funcgrad.interop.crosscheck
 
@@ -40,7 +40,7 @@ def test_what_only_jax_and_scipy_need_is_found_at_the_top():
         ("stop_grad", "stop_gradient"),
     ],
 )
-def test_names_of_other_libraries_name_ours(name, ours):
+def test_names_from_other_libraries_suggest_ours(name, ours):
     with pytest.raises(AttributeError, match=rf"no attribute '{name}'\. Use .*{ours}"):
         getattr(funcgrad, name)
 
@@ -99,12 +99,12 @@ def test_dataclasses_are_registered_as_in_jax(how):
     ("how", "problem"),
     [({"data_fields": ["w"]}, "Name each field once"), ({"meta_fields": ["nothing"]}, "Name each field once")],
 )
-def test_fields_are_named_once(how, problem):
+def test_wrong_dataclass_fields_raise(how, problem):
     with pytest.raises(TypeError, match=rf"register_dataclass: the fields of Made are .*{problem}"):
         registered(**how)
 
 
-def test_only_dataclasses_are_registered():
+def test_registering_other_class_raises():
     with pytest.raises(TypeError, match="register_dataclass: a dataclass is needed"):
         register_dataclass(dict)
 
@@ -113,12 +113,12 @@ def test_only_dataclasses_are_registered():
 @pytest.mark.parametrize(
     ("other", "ours"), [("argnum", "argnums"), ("argnames", "argnums, with pos"), ("wrt", "argnums")]
 )
-def test_arguments_of_other_libraries_name_ours(name, other, ours):
+def test_arguments_from_other_libraries_suggest_ours(name, other, ours):
     with pytest.raises(TypeError, match=rf"^{name}: there is no argument of this name, got {other}=1\. Use {ours}"):
         getattr(funcgrad, name)(np.sin, **{other: 1})
 
 
-def test_other_arguments_are_refused():
+def test_unknown_arguments_raise():
     with pytest.raises(TypeError, match=r"^vmap: there is no argument of this name, got in_dims=0\. Use in_axes\."):
         funcgrad.vmap(np.sin, in_dims=0)
     with pytest.raises(TypeError, match=r"got nothing='x'\. help\(funcgrad\.grad\) lists its arguments\."):
@@ -126,7 +126,7 @@ def test_other_arguments_are_refused():
 
 
 @pytest.mark.parametrize("name", ["grad", "value_and_grad", "jacrev", "jacfwd", "jacobian", "hessian", "vmap"])
-def test_signatures_show_own_arguments_only(name):
+def test_signature_hides_foreign_arguments(name):
     parameters = inspect.signature(getattr(funcgrad, name)).parameters
     assert "_others" not in parameters
     assert next(iter(parameters)) == "fun"

@@ -90,7 +90,7 @@ def test_third_derivative(names):
 
 
 @pytest.mark.parametrize("name", DERIVATIVES)
-def test_derivative_of_a_shift_applied_twice(name):
+def test_derivative_of_shift_operator_applied_twice(name):
     """The derivative of ``x -> (y -> f(x + y))`` at 0 maps functions to functions; twice it gives ``f''``."""
     derivative = DERIVATIVES[name]
 
@@ -343,7 +343,7 @@ def test_pool_of_threads_with_nested_derivatives():
             assert got == pytest.approx(12 * x**3, rel=1e-12)  # x * 3 x^3 = 3 x^4
 
 
-def test_no_grad_in_one_thread_does_not_reach_another():
+def test_no_grad_is_local_to_thread():
     inside, done = threading.Event(), threading.Event()
 
     def quiet():
@@ -460,7 +460,7 @@ TRANSFORMS = {
 
 
 @pytest.mark.parametrize("name", TRANSFORMS)
-def test_exception_leaves_nothing_behind(name):
+def test_exception_leaves_no_state(name):
     kept = []
     with pytest.raises(PlannedError):
         TRANSFORMS[name](failing(kept))
@@ -549,7 +549,7 @@ def test_escaped_tracer_as_an_argument():
         grad(lambda x: x * x)(kept[0])
 
 
-def test_value_that_leaves_by_aux_does_not_escape():
+def test_aux_values_do_not_escape():
     slope, seen = grad(lambda x: (x * x, {"square": x * x}), has_aux=True)(3.0)
     assert (slope, seen["square"]) == (6.0, 9.0)
     assert not isinstance(seen["square"], core.Tracer)
@@ -674,7 +674,7 @@ def test_long_chain_is_freed_without_the_collector():
 
 
 @pytest.mark.parametrize("outer", ["grad", "jvp", "linearize"])
-def test_nothing_needs_the_collector(outer):
+def test_transforms_create_no_cycles(outer):
     """Transforms create no reference cycles, so saved values are freed when the run ends."""
     x = np.array([1.0, 2.0, 3.0])
     seen = []
@@ -703,7 +703,7 @@ def test_nothing_needs_the_collector(outer):
         gc.enable()
 
 
-def test_dead_branches_are_freed_at_once():
+def test_unused_branches_are_freed_at_once():
     size = 100_000  # 0.8 MB
 
     def f(x):
@@ -723,7 +723,7 @@ def test_dead_branches_are_freed_at_once():
         tracemalloc.stop()
 
 
-def test_backward_frees_as_it_goes():
+def test_backward_pass_frees_records_early():
     """The backward pass frees records on its way: it never holds the whole tape and all cotangents at once."""
     size, steps = 100_000, 30
 
@@ -742,7 +742,7 @@ def test_backward_frees_as_it_goes():
     assert peak <= (steps + 5) * 8 * size
 
 
-def test_backward_holds_nothing_that_it_has_passed():
+def test_backward_pass_holds_no_visited_record():
     """The pass also frees the last parent of an operation with many parents."""
     held, seen = [], []
 

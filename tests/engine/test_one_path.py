@@ -7,7 +7,7 @@ from contextlib import nullcontext
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from operations.cases import named_if_it_fails, rows
+from operations.cases import named_in_errors, rows
 
 import funcgrad.numpy as fnp
 from funcgrad import blocks, grad, jvp, tree
@@ -82,14 +82,14 @@ def same(a, b):
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.op.name)
-def test_a_watched_run_makes_the_same_records(row):
+def test_watched_run_makes_same_records(row):
     """Fast paths against general rules: a watched run makes the records of the plain run, in the same order."""
     for case in [case for case in row.cases if case.live]:
-        with named_if_it_fails(case.id):
-            look_at_records(case)
+        with named_in_errors(case.id):
+            check_records(case)
 
 
-def look_at_records(case):
+def check_records(case):
     plain = recorded(case)
     watch = Watch()
     with blocks.Block(lambda state: state._replace(watcher=watch)):
@@ -114,7 +114,7 @@ INDICES = {
 
 @pytest.mark.parametrize("index", INDICES.values(), ids=INDICES)
 @pytest.mark.parametrize("traced", [False, True])
-def test_a_watched_write_makes_the_same_records(index, traced):
+def test_watched_write_makes_same_records(index, traced):
     def written(x):
         y = x * 2.0
         y[index] = x[0, 0] if traced else 0.5
@@ -131,7 +131,7 @@ def test_a_watched_write_makes_the_same_records(index, traced):
         assert records() == plain
 
 
-def test_results_without_a_derivative_can_be_written_to():
+def test_results_without_derivative_are_writable():
     """Results may come from a fast path, from the general path, or from ``bind`` under a watcher."""
     results = []
 
@@ -152,14 +152,14 @@ def test_results_without_a_derivative_can_be_written_to():
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.op.name)
-def test_a_watched_run_gives_the_same_kinds_of_objects(row):
+def test_watched_run_gives_same_classes(row):
     """Whether a traced value can be written to a result does not depend on the path that computed the result."""
     for case in [case for case in row.cases if case.live]:
-        with named_if_it_fails(case.id):
-            look_at_kinds(case)
+        with named_in_errors(case.id):
+            check_classes(case)
 
 
-def look_at_kinds(case):
+def check_classes(case):
     kinds = []
     for watch in (None, Watch()):
         values = [x.copy() if isinstance(x, np.ndarray) else x for x in case.values]
@@ -204,7 +204,7 @@ MEETINGS = [
 
 
 @pytest.mark.parametrize(("op", "pair"), MEETINGS)
-def test_forward_mode_gives_the_same_bits_watched_and_not(op, pair):
+def test_watched_forward_mode_is_bitwise_equal(op, pair):
     """Fast paths against general rules, for any moving arguments, alone, around and inside of reverse mode."""
     values = PAIRS[pair]
 
@@ -247,7 +247,7 @@ ALL = [
 
 
 @pytest.mark.parametrize("operation", ALL, ids=lambda op: op.primitive.name)
-def test_the_text_of_an_operation_is_a_screen(operation):
+def test_operation_source_fits_a_screen(operation):
     try:
         text = source(operation)
     except InputError:
@@ -258,7 +258,7 @@ def test_the_text_of_an_operation_is_a_screen(operation):
         assert len(section.splitlines()) <= 75
 
 
-def test_text_of_functions_of_numpy():
+def test_source_of_numpy_functions():
     assert "np" not in source(fnp.sin).splitlines()[0]
     assert "kernel: numpy.sin" in source(fnp.sin)
     assert "def multiply(x, y, /, out=None, **options):" in source(fnp.multiply)
@@ -268,7 +268,7 @@ def test_text_of_functions_of_numpy():
             source(function)
 
 
-def test_own_operations_have_text_too():
+def test_source_of_user_operations():
     cube = elementwise("cube", lambda xp, x: x**3, dx=lambda x: 3 * x * x)
     assert "def cube(x, /):" in source(cube)
     twice = linear("twice", lambda xp, x: 2 * x, transpose=lambda ct: 2 * ct, batch="leading")
@@ -277,7 +277,7 @@ def test_own_operations_have_text_too():
     assert "def last(" in source(last)
 
 
-def test_tracebacks_show_the_text():
+def test_tracebacks_show_source():
     def fails(ct, x):
         raise ZeroDivisionError
 
@@ -290,7 +290,7 @@ def test_tracebacks_show_the_text():
     assert "rule_0(ct, x)" in shown
 
 
-def test_no_tracer_is_left_in_records_of_plain_runs():
+def test_records_of_plain_runs_hold_no_tracer():
     some = [case for row in ROWS for case in row.cases if case.live][:200]
     for saved in [saved for case in some for _, _, saved in recorded(case)]:
         assert not any(isinstance(x, Tracer) for x in saved)

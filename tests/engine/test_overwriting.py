@@ -42,13 +42,13 @@ def pushed(x, y, t):
     return jvp(chain, (x, y), (t, t))
 
 
-def test_these_arrays_are_large():
+def test_arrays_exceed_large_threshold():
     assert ownership.LARGE <= SIZE
     assert ownership.LARGE > 1000  # the pieces are smaller
 
 
 @pytest.mark.parametrize("fun", [pulled, pushed])
-def test_large_arrays_give_what_small_ones_do(fun):
+def test_large_arrays_match_small_ones(fun):
     before = X.copy(), Y.copy(), CT.copy()
     for found, expected in zip(fun(X, Y, CT), by_parts(fun, X, Y, CT), strict=True):
         np.testing.assert_array_equal(found, expected)
@@ -56,7 +56,7 @@ def test_large_arrays_give_what_small_ones_do(fun):
         np.testing.assert_array_equal(given, kept)
 
 
-def test_a_pullback_can_be_called_again():
+def test_pullback_called_twice():
     _, pullback = vjp(chain, X, Y)
     first, kept = pullback(CT), CT.copy()
     for found, expected in zip(pullback(CT), first, strict=True):
@@ -86,7 +86,7 @@ def test_shared_cotangents_are_not_changed():
     assert seen[0] is constant
 
 
-def test_one_cotangent_for_two_values():
+def test_cotangent_shared_by_two_values():
     def f(x, y):
         return fnp.sum((x * 2.0 + y * 3.0) * CT)
 
@@ -136,7 +136,7 @@ def addressed():
 
 @pytest.mark.counts
 @pytest.mark.parametrize("factor", [0.5, Y, Y[:1], Y[:4, None]], ids=["number", "array", "one", "column"])
-def test_unshared_arrays_are_overwritten(factor):
+def test_unshared_arrays_are_reused(factor):
     """The product with a constant needs no new array: the address stays the same while the old array is alive."""
     addresses, made, noted = addressed()
     x, ct = (a.reshape(4, -1) if np.ndim(factor) == 2 else a for a in (X, CT))
@@ -148,7 +148,7 @@ def test_unshared_arrays_are_overwritten(factor):
 
 @pytest.mark.counts
 @pytest.mark.parametrize("value", [lambda x: 0.0, lambda x: x[0]], ids=["constant", "traced"])
-def test_the_cotangent_of_an_array_that_was_written_to_is_cleared_where_it_lies(value):
+def test_write_clears_cotangent_in_place(value):
     """A copy here would mean that each write of a loop copies the whole array in the backward pass."""
     addresses, made, noted = addressed()
 
@@ -166,7 +166,7 @@ def test_the_cotangent_of_an_array_that_was_written_to_is_cleared_where_it_lies(
     assert addresses[0] == addresses[1]
 
 
-def test_a_partial_derivative_of_another_shape_is_not_written_over():
+def test_partial_derivative_of_other_shape_is_kept():
     """The partial derivative has the shape of one argument, the product has the broadcast shape of both."""
     scaled = elementwise("scaled", lambda xp, x, y: x * y * y, dx=lambda y: y * y, dy=lambda x, y: 2.0 * x * y)
     x, y = RNG.normal(size=(3, 1)), X[None]
@@ -273,7 +273,7 @@ def test_writes_go_to_unshared_memory(write, shape, mode):
     assert not any(moved)
 
 
-def test_a_tangent_that_a_record_holds_too_is_left_alone():
+def test_recorded_tangent_is_not_overwritten():
     """The array was used before the write, so an outer tape keeps its value and tangent."""
 
     def f(x):
@@ -324,7 +324,7 @@ VIEWS_OF_PARTS = {
 @pytest.mark.parametrize("view", VIEWS_OF_PARTS)
 @pytest.mark.parametrize("part", [row, column, block])
 @pytest.mark.parametrize("kept", [False, True])
-def test_parts_are_views_where_those_of_numpy_are(part, view, kept):
+def test_parts_are_views_where_numpy_has_views(part, view, kept):
     """A part read from a written array has memory of its own, but behaves as NumPy's view or copy does."""
 
     def fun(x, fnp):
@@ -350,7 +350,7 @@ def test_parts_are_views_where_those_of_numpy_are(part, view, kept):
         np.testing.assert_allclose(a, np.stack(b), rtol=1e-14)
 
 
-def test_a_linear_function_writes_to_what_is_its_own():
+def test_linear_function_overwrites_only_own_arrays():
     """The linear function of ``linearize`` writes in place to results no longer needed, never to its input."""
 
     def fun(x):
@@ -372,7 +372,7 @@ def test_a_linear_function_writes_to_what_is_its_own():
 
 
 @pytest.mark.parametrize("n", range(5))
-def test_the_index_that_stands_for_two_names_the_same(n):
+def test_composed_index_equals_two_indices(n):
     """Compose every slice with every slice and integer, empty slices included."""
     whole, ends = np.arange(n), [None, *range(-n - 2, n + 3)]
     slices = [slice(a, b, step) for a in ends for b in ends for step in (None, 2, -1, -2)]
@@ -398,7 +398,7 @@ def random_step(rng, rank):
 
 
 @pytest.mark.parametrize("seed", range(400))
-def test_the_index_that_stands_for_several_names_the_same(seed):
+def test_composed_index_equals_several_indices(seed):
     """Compose steps through an array of several axes, transposes included, until NumPy refuses a step."""
     rng = np.random.default_rng(seed)
     shape = tuple(map(int, rng.integers(1, 5, size=rng.integers(1, 4))))
@@ -423,7 +423,7 @@ def test_the_index_that_stands_for_several_names_the_same(seed):
 @pytest.mark.parametrize(
     ("shape", "index"), [((3, 2), slice(None, None, 2)), ((3, 2), 1), ((3, 2), np.array([0, 2])), ((4,), slice(1, 1))]
 )
-def test_leading_axes_of_length_one_are_dropped(shape, index, mode):
+def test_leading_unit_axes_are_dropped(shape, index, mode):
     def fun(x, fnp=fnp):
         y = fnp.outer(x[:3], x[1:3]) if len(shape) == 2 else x * 2.0
         y[index] = y[None, None][..., index, :] * x[0] if len(shape) == 2 else y[None, index]
@@ -505,7 +505,7 @@ def named(calls, name):
 
 
 @pytest.mark.parametrize("name", OVERWRITING)
-def test_nobody_uses_a_variable_that_may_have_been_overwritten(name):
+def test_overwritten_variables_are_not_used_again(name):
     """Since Python 3.14 the reference count does not tell a caller's variable from a temporary value."""
     paths = [path for top in ("funcgrad", "transforms", "interop") for path in (ROOT / top).rglob("*.py")]
     texts = {path: path.read_text() for path in paths if path.parts[-2] in ("kinds", "primitives", "operations")}

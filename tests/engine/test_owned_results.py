@@ -230,7 +230,7 @@ def assert_same(found, wanted):
 
 @pytest.mark.parametrize("function", FUNCTIONS)
 @pytest.mark.parametrize("transform", TRANSFORMS)
-def test_results_are_the_callers_own(transform, function):
+def test_results_share_no_memory(transform, function):
     run, fun = TRANSFORMS[transform], FUNCTIONS[function]
     wanted = [x.copy() for x in arrays(run(fun, X.copy())[0])]
     given = X.copy()
@@ -275,7 +275,7 @@ LASTING = {
 
 @pytest.mark.parametrize("kind", FOREIGN)
 @pytest.mark.parametrize("transform", LASTING)
-def test_writing_to_memory_that_an_array_only_shows_changes_no_derivative(kind, transform):
+def test_write_to_base_of_view_argument_keeps_derivative(kind, transform):
     make, show = FOREIGN[kind]
     memory = make()
     show(memory)[:] = 2.0

@@ -65,14 +65,14 @@ def same(got, want):
 
 @pytest.mark.parametrize("way", COPIES)
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_functions_that_transforms_return(name, way):
+def test_transformed_functions_copy_and_pickle(name, way):
     fun = FUNCTIONS[name]
     x = X[None] if name == "vmap" else X
     same(COPIES[way](fun)(x), fun(x))
 
 
 @pytest.mark.parametrize("way", COPIES)
-def test_derivatives_of_trees_and_of_own_rules(way):
+def test_derivatives_of_trees_and_custom_rules_copy_and_pickle(way):
     push = COPIES[way](linearize(of_tree, TREE)[1])
     got, want = push(TREE), jvp(of_tree, (TREE,), (TREE,))[1]
     np.testing.assert_allclose(got["out"], want["out"])
@@ -82,7 +82,7 @@ def test_derivatives_of_trees_and_of_own_rules(way):
 
 
 @pytest.mark.parametrize("way", COPIES)
-def test_reports(way):
+def test_reports_copy_and_pickle(way):
     for report in (crosscheck(wave)(X), profile(wave)(X)):
         assert str(COPIES[way](report)) == str(report)
 
@@ -94,14 +94,14 @@ def long(x):
 
 
 @pytest.mark.parametrize("way", COPIES)
-def test_long_runs_are_no_deep_ones(way):
+def test_long_runs_copy_without_recursion(way):
     assert COPIES[way](linearize(long, 0.5)[1])(1.0) == pytest.approx(grad(long)(0.5), rel=1e-12)
     assert len(COPIES[way](trace(long)(0.5))) == 3_000
     if way != "pickle":
         same(COPIES[way](vjp(long, 0.5)[1])(1.0)[0], grad(long)(0.5))
 
 
-def test_pullbacks_say_why_not():
+def test_pickling_pullback_raises():
     _, pullback = vjp(wave, X)
     for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
         with pytest.raises(InputError, match=r"^pickle: a pullback holds the tape .* got <pullback of wave>\."):
@@ -109,7 +109,7 @@ def test_pullbacks_say_why_not():
     same(copy.deepcopy(pullback)(1.0)[0], grad(wave)(X))
 
 
-def test_what_holds_a_traced_value_says_why_not():
+def test_pickling_traced_value_raises():
     def inner(x):
         return pickle.dumps(linearize(lambda y: y * x, 2.0)[1])
 
@@ -117,7 +117,7 @@ def test_what_holds_a_traced_value_says_why_not():
         grad(inner)(3.0)
 
 
-def test_operations_are_stored_by_name():
+def test_operations_pickle_by_name():
     for operation in (fnp.sin, fnp.linalg.det):
         primitive = next(step.primitive for step in trace(operation)(np.eye(2))._recording.operations)
         for way in COPIES.values():
@@ -145,7 +145,7 @@ OF_PRIVATE_OPERATIONS = {
 
 
 @pytest.mark.parametrize("name", OF_PRIVATE_OPERATIONS)
-def test_graphs_with_private_operations(name):
+def test_graphs_with_private_operations_pickle(name):
     f = lambda x: fnp.sum(fnp.sin(OF_PRIVATE_OPERATIONS[name](x)))
     for fun in (f, grad(f), lambda x: grad(lambda x: fnp.sum(grad(f)(x)))(x)):
         graph = trace(fun)(X)
@@ -153,7 +153,7 @@ def test_graphs_with_private_operations(name):
 
 
 @pytest.mark.parametrize("way", COPIES)
-def test_distributions_are_stored_by_name(way):
+def test_distributions_pickle_by_name(way):
     for name in ("norm", "t", "beta", "poisson", "multivariate_normal", "weibull_max"):
         distribution = getattr(stats, name)
         assert COPIES[way](distribution) is distribution

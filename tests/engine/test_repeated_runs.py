@@ -54,7 +54,7 @@ def check(row, lift, run=lambda fun: fun(), block=False):
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.op.name)
-def test_of_numpy_arrays(row):
+def test_repeated_run_on_numpy_arrays(row):
     """The general rules run each operation in ``no_grad``, and must make the records of the fast paths."""
     check(row, lambda x: x, block=True)
 
@@ -81,7 +81,7 @@ WRITES = {
 @pytest.mark.parametrize("name", WRITES)
 @pytest.mark.parametrize("made", ["copy", "zeros", "product"])
 @pytest.mark.parametrize("batched", [True, False])
-def test_of_writes(name, made, batched):
+def test_repeated_run_with_writes(name, made, batched):
     """Programs write to a copy, to an array of constants, and to a result."""
 
     def written(x):
@@ -101,12 +101,12 @@ def test_of_writes(name, made, batched):
 
 
 @pytest.mark.parametrize("row", arranging(), ids=lambda row: row.op.name)
-def test_of_jax_arrays(row):
+def test_repeated_run_on_jax_arrays(row):
     """The memory order of a JAX array cannot be observed, so views must know it."""
     check(row, jnp.asarray, run_eagerly)
 
 
 @pytest.mark.parametrize("row", arranging()[::16], ids=lambda row: row.op.name)
-def test_of_arrays_that_jax_computes(row):
+def test_repeated_run_computed_by_jax(row):
     """Run some of the rows with JAX itself, without ``run_eagerly``."""
     check(row, jnp.asarray)

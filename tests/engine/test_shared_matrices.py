@@ -70,7 +70,7 @@ def one_at_a_time(f, h, w, b, steps, monkeypatch):
 
 @pytest.mark.parametrize("steps", [1, 2, 7, 9, 63, 64, 65, 66, 200])
 @pytest.mark.parametrize("program", PROGRAMS)
-def test_the_sum_is_that_of_single_products(program, steps, monkeypatch):
+def test_deferred_sum_equals_single_products(program, steps, monkeypatch):
     f, h = PROGRAMS[program]
     expected = one_at_a_time(f, h, W, B, steps, monkeypatch)
     for a, b in zip(grad(f, (0, 1, 2))(h, W, B, steps), expected, strict=True):
@@ -88,7 +88,7 @@ def test_forward_mode_and_second_order_agree(program):
     np.testing.assert_allclose(along[-1] if isinstance(along, tuple) else along, twice, rtol=1e-9, atol=1e-12)
 
 
-def test_many_rows_are_multiplied_at_once_and_few_wait():
+def test_products_with_few_rows_are_deferred():
     few, many = rng.normal(size=(2, 40)), rng.normal(size=(30, 40))
     assert products.can_be_deferred(few, few)
     assert products.can_be_deferred(many[:1], many[:1])
@@ -101,7 +101,7 @@ def test_many_rows_are_multiplied_at_once_and_few_wait():
         np.testing.assert_allclose(grad(f)(WIDE), expected, rtol=1e-12, atol=1e-12)
 
 
-def test_a_matrix_may_be_read_and_added_to_too():
+def test_shared_matrix_is_also_read_and_added():
     def f(w, h):
         for i in range(80):
             h = fnp.tanh(h @ w) + w[i % 5] * 0.1 + fnp.sum(w * w) * 1e-3
@@ -114,7 +114,7 @@ def test_a_matrix_may_be_read_and_added_to_too():
     np.testing.assert_array_equal(grad(checkpoint(f))(W, ROWS), grad(f)(W, ROWS), strict=True)
 
 
-def test_float32_stays():
+def test_float32_is_kept():
     w, h = W.astype(np.float32), ROWS.astype(np.float32)
     for f in (right, dense):
         found = grad(f, (0, 1, 2))(h, w, B.astype(np.float32), 70)
@@ -125,7 +125,7 @@ def test_float32_stays():
     assert mixed.dtype == np.float32
 
 
-def test_a_pullback_may_be_used_again_and_batched():
+def test_pullback_is_reused_and_batched():
     _, pullback = vjp(lambda w: right(ROWS, w, B, 70), W)
     np.testing.assert_array_equal(pullback(1.0)[0], pullback(1.0)[0])
     outputs = lambda w: (fnp.tanh(fnp.tanh(ROWS @ w) @ w) @ w)[0]
@@ -134,7 +134,7 @@ def test_a_pullback_may_be_used_again_and_batched():
     np.testing.assert_allclose(each, [grad(right, 1)(h, W, B, 20) for h in BATCH], rtol=1e-11, atol=1e-13)
 
 
-def test_what_waits_is_put_together_now_and_then():
+def test_deferred_products_are_merged_regularly():
     product = products.ProductCotangent((ROWS, ROWS))
     gathered = CotangentAccumulator(product, product)
     for _ in range(1_000):
@@ -143,7 +143,7 @@ def test_what_waits_is_put_together_now_and_then():
     np.testing.assert_allclose(gathered.materialize(), 1_002 * ROWS.T @ ROWS)
 
 
-def test_whole_cotangents_do_not_wait():
+def test_dense_cotangents_are_not_deferred():
     W, h = np.ones((200, 200)), np.ones(200)
 
     def peak(first):
@@ -166,7 +166,7 @@ def test_whole_cotangents_do_not_wait():
     assert max(peak(True), peak(False)) < 6 * W.nbytes
 
 
-def test_reads_and_whole_cotangents_come_in_any_order():
+def test_sparse_and_dense_cotangents_in_any_order():
     x, order = np.random.default_rng(5).normal(size=(12, 4)), np.random.default_rng(6).permutation(60)
     row = np.arange(4.0)
     ways = [lambda x, i: x[i % 12] * i, lambda x, i: x[i % 5 :] * i, lambda x, i: x * x * i, lambda x, i: row @ x.T]
@@ -193,7 +193,7 @@ def test_reads_and_whole_cotangents_come_in_any_order():
     ],
     ids=str,
 )
-def test_slices_that_are_the_whole_array_or_not(cuts):
+def test_slices_that_do_or_do_not_cover_array(cuts):
     x = np.random.default_rng(7).normal(size=(12, 2))
 
     def of_one(x, i):
@@ -216,7 +216,7 @@ def test_slices_that_are_the_whole_array_or_not(cuts):
 # ---- avals of tracers ----
 
 
-def test_the_form_is_that_of_the_value():
+def test_aval_matches_value():
     trace = ReverseTrace()
     x, y = trace.leaf(np.ones(3)), trace.leaf(np.float64(2.0))
     assert y.aval is np.float64
@@ -229,7 +229,7 @@ def test_the_form_is_that_of_the_value():
     assert (fnp.astype(made, np.float32) * 2.0).aval is None
 
 
-def test_writes_and_views_do_not_mislead():
+def test_writes_and_views_have_right_derivatives():
     def f(x):
         y = x * 2.0
         y[0] = fnp.sum(x)
@@ -248,7 +248,7 @@ def test_writes_and_views_do_not_mislead():
 
 
 @pytest.mark.parametrize("constant", [0.0, -0.0, 2, 2.0, -3, 1e300, np.nan, np.inf, 10**30, True])
-def test_constants_with_arrays_are_what_they_are(constant):
+def test_special_constants_keep_value_and_sign(constant):
     x = np.array([1.5, -0.5, 0.0])
     with np.errstate(all="ignore"):
         for op in (lambda a, c: a * c, lambda a, c: a + c, lambda a, c: c - a, lambda a, c: a / c, lambda a, c: c / a):
@@ -259,7 +259,7 @@ def test_constants_with_arrays_are_what_they_are(constant):
                 pullback(np.ones(3))
 
 
-def test_arrays_of_one_form_and_of_others():
+def test_operands_of_same_and_other_avals():
     x = rng.normal(size=(2, 3))
     constant = rng.normal(size=(2, 3))
     for other in (constant, constant[0], constant[:, :1], constant.astype(np.float32), np.ones((2, 3), int)):
@@ -272,7 +272,7 @@ def test_arrays_of_one_form_and_of_others():
         np.testing.assert_allclose(value, f(x), rtol=1e-14)
 
 
-def test_a_finished_run_refuses():
+def test_operation_after_end_of_run_raises():
     kept = []
     grad(lambda x: kept.append(x * 2.0) or fnp.sum(x))(np.ones(3))
     with pytest.raises(EscapedTracerError, match="finished reverse transform"):

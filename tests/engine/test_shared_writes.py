@@ -337,7 +337,7 @@ def test_no_write_is_lost(name):
     assert not shared_state.open_traces
 
 
-def test_parts_get_memory_of_their_own_under_the_lock(monkeypatch):
+def test_parts_are_copied_under_lock(monkeypatch):
     """A write of another thread rebuilds views, and gives parts memory of their own, too."""
     original, calls = writable.copy_small, []
 
@@ -375,7 +375,7 @@ MAKERS = [
 ]
 
 
-def test_an_unrelated_thread_gets_arrays_of_numpy():
+def test_unrelated_thread_gets_ndarrays():
     kinds = []
 
     def unrelated():
@@ -413,7 +413,7 @@ def add_in_place(y, x):
     ids=["setitem", "iadd", "out", "at"],
 )
 @pytest.mark.usefixtures("written")
-def test_an_array_that_another_thread_made_says_why_it_takes_no_traced_value(write, error):
+def test_write_to_array_of_other_thread_raises(write, error):
     def f(x):
         with ThreadPoolExecutor(1) as pool:
             pool.submit(lambda: write(fnp.zeros(N), x)).result()

@@ -303,13 +303,13 @@ def nothing_stays_open():
     assert blocks.none_open()
 
 
-def test_all_kinds_of_work_at_once():
+def test_all_workloads_in_parallel():
     with warnings.catch_warnings():  # the filters apply to the whole process
         warnings.simplefilter("ignore")
         check([lambda fun=fun: fun(1) for fun in work])
 
 
-def test_one_pullback_in_all_threads():
+def test_shared_pullback_in_all_threads():
     x = np.linspace(0.1, 1.0, 20_000)
     _, pullback = vjp(lambda x: fnp.exp(-x) * fnp.sin(x) + checkpoint(fnp.tanh)(x) / (1.0 + x), x)
     check([lambda k=k: pullback(np.full(x.shape, float(k))) for k in (1, 2)], rounds=3)
@@ -353,7 +353,7 @@ register_pytree_node(Pair, parts_of, lambda _, parts: Pair(*parts))
 
 
 @pytest.mark.parametrize("steps", [1, 3])
-def test_a_tape_that_begins_while_another_thread_repeats_a_run(steps):
+def test_tape_begins_during_repeated_run_of_other_thread(steps):
     """The leaves of a tape are its first records, whatever other threads do meanwhile."""
     found = []
 
@@ -366,7 +366,7 @@ def test_a_tape_that_begins_while_another_thread_repeats_a_run(steps):
 
 
 @pytest.mark.parametrize("block", [no_grad(), debug_nans(), strict()], ids=["no_grad", "debug_nans", "strict"])
-def test_two_threads_in_one_block(block):
+def test_one_block_in_two_threads(block):
     """Two threads enter the same block object: each thread leaves its own entry."""
     inside, entered, left = threading.Event(), threading.Event(), threading.Event()
     found = []
@@ -416,7 +416,7 @@ def layers(x):
 @pytest.mark.parametrize(
     "derive", [lambda f: grad(f), lambda f: vmap(grad(f)), lambda f: lambda x: jvp(f, (x,), (x,)), lambda f: f]
 )
-def test_an_open_block_in_another_thread_changes_no_step(derive, block):
+def test_block_in_other_thread_has_no_effect(derive, block):
     """A block that is open in another thread, or was open in this one, does not change how operations run."""
     run = derive(layers)
     x = np.linspace(0.1, 1.0, 3) if "vmap" not in run.__repr__() else np.linspace(0.1, 1.0, 6).reshape(2, 3)
@@ -447,7 +447,7 @@ def test_an_open_block_in_another_thread_changes_no_step(derive, block):
     assert after == before
 
 
-def test_a_worker_in_whose_thread_a_block_is_open_obeys_it():
+def test_block_applies_to_tracers_of_other_threads():
     """The block also applies to a tracer of another thread."""
     with ThreadPoolExecutor(1) as pool:
 
@@ -461,7 +461,7 @@ def test_a_worker_in_whose_thread_a_block_is_open_obeys_it():
         np.testing.assert_array_equal(grad(f)(np.ones(2)), np.full(2, 2.0))
 
 
-def test_a_block_may_be_left_by_another_thread():
+def test_block_left_by_other_thread():
     stack = contextlib.ExitStack()
     thread = threading.Thread(target=lambda: stack.enter_context(no_grad()))
     thread.start()

@@ -47,7 +47,7 @@ def examined(made: Draw, rng: np.random.Generator) -> Outcome:
         signal.signal(signal.SIGALRM, before)
 
 
-def told(options: argparse.Namespace, number: int) -> str:
+def reported(options: argparse.Namespace, number: int) -> str:
     """Examine one draw, print what disagrees, and return the outcome in a word."""
     made, rng = drawn(options.family, options.seed, number, options.only)
     outcome = examined(made, rng)
@@ -66,7 +66,7 @@ def kinds(options: argparse.Namespace, start: int, stop: int) -> Iterator[str]:
         if not os.fork():
             with os.fdopen(writing, "w", buffering=1) as out:
                 for number in range(start, stop):
-                    out.write(told(options, number) + "\n")
+                    out.write(reported(options, number) + "\n")
             os._exit(0)
         os.close(writing)
         with os.fdopen(reading) as lines:

@@ -212,7 +212,7 @@ PROGRAMS = [
 
 
 @pytest.mark.parametrize("f", PROGRAMS)
-def test_programs(f):
+def test_programs_match_differences(f):
     ours, x, h = from_numpy(f), 0.7, 1e-6
     assert ours(x) == pytest.approx(f(x), rel=1e-14)
     slope = grad(ours)(x)
@@ -224,13 +224,13 @@ def test_programs(f):
 
 
 @pytest.mark.parametrize("f", [by_array, by_writing, by_helper, by_recursion])
-def test_on_the_way_to_jax(f):
+def test_from_numpy_under_jit_and_crosscheck(f):
     ours = from_numpy(f)
     assert jit(grad(ours))(0.7) == pytest.approx(grad(ours)(0.7), rel=1e-12)
     assert crosscheck(ours)(0.7)
 
 
-def test_the_originals_stay():
+def test_originals_are_unchanged():
     before = dict(globals())
     grad(from_numpy(by_helper))(0.7)
     grad(from_numpy(by_classes))(0.7)
@@ -241,7 +241,7 @@ def test_the_originals_stay():
         grad(by_helper)(0.7)
 
 
-def test_callables_of_all_kinds():
+def test_all_kinds_of_callables():
     assert grad(from_numpy(functools.partial(factorial, 2)))(2.0) == 12.0
     assert grad(from_numpy(curry(factorial)(2)))(2.0) == 12.0
     assert grad(from_numpy(compose(np.sum, helper)))(2.0) == 1.0
@@ -255,7 +255,7 @@ def test_callables_of_all_kinds():
     assert hessian(from_numpy(lambda x: np.array([x[0] * x[1], x[1]]).prod()))(np.ones(2)).tolist() == [[0, 2], [2, 2]]
 
 
-def test_names_are_looked_up_when_they_are_used(monkeypatch):
+def test_global_names_are_looked_up_at_use(monkeypatch):
     ours = from_numpy(by_helper)
     ours(1.0)
     module = sys.modules[__name__]
@@ -303,7 +303,7 @@ def test_functions_that_assign_to_global_names():
     assert before + 1 == TOTAL
 
 
-def test_other_modules(monkeypatch):
+def test_functions_of_other_modules(monkeypatch):
     other = types.ModuleType("their_physics")
     exec(
         "import numpy as np\nK = 2.0\ndef energy(x):\n    return K * np.array([x, x]).sum()\n"
@@ -325,7 +325,7 @@ def test_other_modules(monkeypatch):
     assert other.K == 3.0
 
 
-def test_values_are_not_touched():
+def test_nonfunction_values_are_returned_unchanged():
     class Colour(enum.Enum):
         RED = 1
 
@@ -366,7 +366,7 @@ def test_values_are_not_touched():
     assert grad(from_numpy(local))(1.0) == 1.0
 
 
-def test_it_is_a_function_like_others():
+def test_result_behaves_like_a_function():
     ours = from_numpy(by_helper)
     assert (ours.__name__, repr(ours)) == ("by_helper", "<from_numpy of by_helper>")
     again = pickle.loads(pickle.dumps(ours))
@@ -389,7 +389,7 @@ CONVERTED = {
 
 
 @pytest.mark.parametrize("name", CONVERTED)
-def test_numbers_of_jax_are_converted_outside_of_a_transform(name):
+def test_jax_scalars_are_converted_outside_transforms(name):
     f, x = CONVERTED[name], 1.5
     ours, given = from_numpy(f), jax.numpy.asarray(x)
     assert float(jax.jit(ours)(given)) == pytest.approx(float(f(x)), rel=1e-14)
@@ -398,7 +398,7 @@ def test_numbers_of_jax_are_converted_outside_of_a_transform(name):
     np.testing.assert_allclose(jax.vmap(ours)(jax.numpy.array([1.5, 1.7])), [f(1.5), f(1.7)], rtol=1e-14)
 
 
-def test_parts_of_arrays_of_jax_are_written_to():
+def test_writes_to_parts_of_jax_arrays():
     def adds_to_a_part(x):
         roots = np.sin(x)
         part = roots[3:]

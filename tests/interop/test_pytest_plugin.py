@@ -45,7 +45,7 @@ def run_tests(text, cwd, *options):
     return run("-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", plugin, *options, "test_mine.py", cwd=cwd)
 
 
-def test_fixtures_pass_and_fail(tmp_path):
+def test_fixtures_detect_wrong_derivatives(tmp_path):
     done = run_tests(TESTS, tmp_path)
     assert done.returncode == 1
     assert "1 passed" in done.stdout
@@ -55,13 +55,13 @@ def test_fixtures_pass_and_fail(tmp_path):
     assert not [line for line in done.stdout.splitlines() if "pytest_funcgrad.py:" in line or "checking.py:" in line]
 
 
-def test_fixtures_are_listed_with_what_they_do(tmp_path):
+def test_fixtures_are_listed_with_descriptions(tmp_path):
     done = run_tests(TESTS, tmp_path, "--fixtures")
     assert "fail unless funcgrad, JAX and numerical derivatives agree" in done.stdout
     assert "fail unless the derivatives agree with numerical derivatives" in done.stdout
 
 
-def test_nothing_is_imported_before_a_test_asks(tmp_path):
+def test_plugin_imports_lazily(tmp_path):
     text = "import sys\n\ndef test_mine():\n    assert not {'numpy', 'funcgrad', 'jax'} & {*sys.modules}\n"
     done = run_tests(text, tmp_path)
     assert done.returncode == 0, done.stdout
@@ -73,7 +73,7 @@ def module(tmp_path):
     return tmp_path
 
 
-def test_the_command_finds_modules_in_the_current_folder(module):
+def test_command_finds_modules_in_current_folder(module):
     name, function = PROJECT["scripts"]["funcgrad"].split(":")
     script = module / "bin" / "funcgrad"
     script.parent.mkdir()
@@ -86,7 +86,7 @@ def test_the_command_finds_modules_in_the_current_folder(module):
     assert "my_model has no function 'nothing'" in done.stderr
 
 
-def test_the_command_tells_how_to_use_it(capsys):
+def test_command_shows_usage(capsys):
     for arguments, code, text in (
         (["--help"], 0, "crosscheck"),
         (["crosscheck", "--help"], 0, "usage: funcgrad crosscheck"),
@@ -102,6 +102,6 @@ def test_the_command_tells_how_to_use_it(capsys):
         assert text in said.out + said.err
 
 
-def test_the_command_checks(capsys):
+def test_command_runs_crosscheck(capsys):
     assert program(["crosscheck", "numpy:tanh", "--args", "0.5", "--without", "vmap", "jit", "float32"]) == 0
     assert "OK: 4 quantities agree" in capsys.readouterr().out

@@ -47,12 +47,12 @@ if not at_least(optax, "0.2.8"):
 AS_NOW = [(home, name) for home, name in SHARED if name not in CHANGED]
 
 
-def test_there_are_shared_names():
+def test_nn_shares_names_with_jax_and_optax():
     assert len(SHARED) > 40
 
 
 @pytest.mark.parametrize(("home", "name"), AS_NOW, ids=[name for _, name in AS_NOW])
-def test_signatures_are_those_of_jax_and_optax(home, name):
+def test_signatures_match_jax_and_optax(home, name):
     def told(fun):
         parameters = inspect.signature(fun).parameters.values()
         return [(p.name, p.kind, p.default) for p in parameters if p.name != "out_sharding"]  # it names JAX's devices
@@ -61,7 +61,7 @@ def test_signatures_are_those_of_jax_and_optax(home, name):
 
 
 @pytest.mark.parametrize("name", ["segment_sum", "segment_max", "segment_min", "segment_prod"])
-def test_signatures_of_segments_begin_as_those_of_jax(name):
+def test_segment_signatures_start_like_jax(name):
     ours = list(inspect.signature(getattr(fnn, name)).parameters)
     assert ours == list(inspect.signature(getattr(jax.ops, name)).parameters)[: len(ours)]
 
@@ -77,7 +77,7 @@ def apart(x, kernel, bias):
 
 @pytest.mark.parametrize("dtype", ["f8", "f4"])
 @pytest.mark.parametrize("argnums", [(0,), (1,), (2,), (0, 1), (0, 2), (1, 2), (0, 1, 2)])
-def test_linear_is_one_record_with_the_same_numbers(argnums, dtype):
+def test_linear_is_one_record_with_equal_values(argnums, dtype):
     args = [a.astype(dtype) for a in LAYER]
 
     def of(layer):
@@ -98,7 +98,7 @@ def test_linear_is_one_record_with_the_same_numbers(argnums, dtype):
         same(got, expected, rtol=1e-6 if dtype == "f4" else 1e-14)
 
 
-def test_linear_writes_to_nothing_and_is_written_to():
+def test_linear_changes_no_argument_and_result_is_writable():
     x, kernel, bias = (a.copy() for a in LAYER)
 
     def fun(kernel, bias):
@@ -116,7 +116,7 @@ def test_linear_writes_to_nothing_and_is_written_to():
         np.testing.assert_array_equal(now, before)
 
 
-def test_linear_of_other_forms():
+def test_linear_of_lists_vectors_and_empty_arrays():
     x, kernel, bias = LAYER
     assert fnn.linear(x.tolist(), kernel, bias.tolist()).tolist() == apart(x, kernel, bias).tolist()
     assert fnn.linear(x[0], kernel, 1.0).tolist() == (x[0] @ kernel + 1.0).tolist()
@@ -130,7 +130,7 @@ def test_linear_of_other_forms():
 
 
 @pytest.mark.parametrize("shapes", [((4, 2), (3, 2), (2,)), ((4, 3), (3, 2), (3,))])
-def test_linear_refuses_shapes_as_numpy_does(shapes):
+def test_linear_raises_for_shapes_like_numpy(shapes):
     args = [np.ones(shape) for shape in shapes]
     for fun in (apart, fnn.linear, grad(lambda *args: fnp.sum(fnn.linear(*args)))):
         with pytest.raises(ValueError, match=r"mismatch|broadcast"):
@@ -165,7 +165,7 @@ if not hasattr(jax.nn, "log1mexp"):  # missing in JAX 0.4
     del KINKS["log1mexp"]
 
 
-def test_kinks_and_far_values_are_jaxs():
+def test_kinks_and_far_values_match_jax():
     points = [(name, x) for name, values in KINKS.items() for x in values]
 
     def everything(xs):
@@ -182,13 +182,13 @@ def test_kinks_and_far_values_are_jaxs():
             assert got == pytest.approx(float(second), rel=1e-8, abs=1e-14), (name, x)
 
 
-def test_names_for_one_thing():
+def test_aliases():
     assert fnn.swish is fnn.silu
     assert fnn.hard_swish is fnn.hard_silu
 
 
 @pytest.mark.parametrize("approximate", [True, False])
-def test_gelu_far_out(approximate):
+def test_gelu_for_large_arguments(approximate):
     """The results are the limits where the cube would overflow."""
     x = np.array([-1e300, -50.0, 50.0, 1e300])
     same(fnn.gelu(x, approximate), [0, 0, 50, 1e300])
@@ -196,7 +196,7 @@ def test_gelu_far_out(approximate):
 
 
 @pytest.mark.parametrize("approximate", [True, False])
-def test_gelu_of_what_is_not_finite(approximate):
+def test_gelu_of_nonfinite_arguments(approximate):
     """Derivatives to second order raise no warning."""
     x = np.array([-INF, INF, NAN, 0.0])
     fun = lambda x: fnp.sum(fnn.gelu(x, approximate))
@@ -208,7 +208,7 @@ def test_gelu_of_what_is_not_finite(approximate):
     same(tangent, [0, 2])
 
 
-def test_gelu_keeps_its_digits_in_the_tail():
+def test_gelu_is_accurate_in_the_tail():
     x = np.array([-8.0, -5.0, -3.0])
     u = math.sqrt(8 / math.pi) * (x + 0.044715 * x**3)
     same(fnn.gelu(x), x * np.exp(u) / (1 + np.exp(u)), rtol=1e-14, atol=0)
@@ -222,27 +222,27 @@ def test_gelu_of_complex_numbers():
     check_grads(fnn.gelu, (z,), order=2)
 
 
-def test_squareplus_keeps_its_digits():
+def test_squareplus_is_accurate():
     x = np.array([-1e8, -1e200, 1e200])
     same(fnn.squareplus(x), [1e-8, 1e-200, 1e200], rtol=1e-15, atol=0)
     same(jacrev(lambda x: fnp.sum(fnn.squareplus(x)))(x), [1e-16, 0, 1], atol=1e-30)
     check_grads(fnn.squareplus, (np.array([-2.0, 0.5]), 3.0), order=2)
 
 
-def test_log1mexp_at_the_edges():
+def test_log1mexp_at_ends_of_domain():
     same(fnn.log1mexp(np.array([0.0, -1.0, 1000.0])), [-INF, NAN, 0.0])
     assert grad(fnn.log1mexp)(1000.0) == 0.0
     assert grad(fnn.log1mexp)(1e-300) == pytest.approx(1e300)
 
 
-def test_parameters_of_activations_are_differentiated():
+def test_activation_parameters_are_differentiated():
     x = np.array([-1.5, 0.5])
     check_grads(fnn.leaky_relu, (x, 0.1), order=2)
     check_grads(fnn.elu, (x, 0.7), order=2)
     check_grads(fnn.celu, (x, 0.7), order=2)
 
 
-def test_softmax_leaves_out_what_is_masked():
+def test_softmax_ignores_masked_elements():
     x, mask = array(2, 3), np.array([True, False, True])
     same(fnn.softmax(x, where=mask)[:, mask], fnn.softmax(x[:, mask]))
     assert not fnn.softmax(x, where=mask)[:, 1].any()
@@ -260,12 +260,12 @@ def test_one_hot():
     assert fnn.one_hot(np.array([0, 1]), 2, dtype=int).dtype == int
 
 
-def test_glu_refuses_odd_lengths():
+def test_glu_raises_for_odd_length():
     with pytest.raises(ShapeError, match="even length"):
         fnn.glu(np.ones(3))
 
 
-def test_standardize_does_not_cancel():
+def test_standardize_avoids_cancellation():
     x = 1e8 + np.array([-1.0, 0.0, 1.0])
     same(fnn.standardize(x, epsilon=0.0), np.array([-1, 0, 1]) * math.sqrt(1.5))
     assert fnn.standardize(x, mean=1e8, variance=1.0, epsilon=0.0).tolist() == [-1, 0, 1]
@@ -299,7 +299,7 @@ LAYOUTS = {
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("name", FUSED)
-def test_arrays_of_any_size_and_layout(name, layout, dtype):
+def test_activations_of_any_size_and_layout(name, layout, dtype):
     """Results for many elements equal those in long double; arguments are not overwritten."""
     fun, x = FUSED[name], LAYOUTS[layout](np.random.default_rng(0).normal(size=(130, 100)).astype(dtype))
     before = x.copy()
@@ -323,7 +323,7 @@ def test_arrays_of_any_size_and_layout(name, layout, dtype):
     same(np.sum(pushed * ct), np.sum(again * again), rtol=1e4 * np.finfo(dtype).eps)
 
 
-def test_relu_of_many():
+def test_relu_of_large_arrays():
     x = np.resize([-1.0, 0.0, NAN, INF, -INF, 2.0, -0.0], 20_000)
     same(fnn.relu(x), np.maximum(x, 0))
     same(grad(lambda x: fnp.sum(fnn.relu(x)))(x), x > 0)
@@ -391,7 +391,7 @@ def by_lax():
 
 
 @pytest.mark.parametrize("number", range(len(CONVOLUTIONS)))
-def test_convolution_is_that_of_lax(number, by_lax):
+def test_convolution_matches_lax(number, by_lax):
     lhs, rhs, *rest = CONVOLUTIONS[number]
     fun = lambda x, y: fnn.conv(x, y, *rest)
     for got, want in zip(pulled(fun, vjp, array(*lhs), array(*rhs, seed=1)), by_lax[number], strict=True):
@@ -399,7 +399,7 @@ def test_convolution_is_that_of_lax(number, by_lax):
 
 
 @pytest.mark.parametrize("number", range(len(TRANSPOSED)))
-def test_transposed_convolution_is_that_of_lax(number, by_lax):
+def test_transposed_convolution_matches_lax(number, by_lax):
     lhs, rhs, strides, padding, dilation, turned = TRANSPOSED[number]
     fun = lambda x, y: fnn.conv_transpose(x, y, strides, padding, dilation, transpose_kernel=turned)
     got = pulled(fun, vjp, array(*lhs), array(*rhs, seed=1))
@@ -445,7 +445,7 @@ def test_convolution_of_any_geometry(seed, transformed, monkeypatch):
 
 
 @pytest.mark.parametrize("block", [1, 400, 10**9])
-def test_convolution_in_pieces(block, monkeypatch):
+def test_convolution_is_independent_of_block_size(block, monkeypatch):
     """The result does not depend on the block size that fits the cache."""
     x, y = array(3, 4, 7, 6), array(4, 2, 3, 2, seed=1)
     fun = lambda x, y: fnn.conv(x, y, (2, 1), "SAME", feature_group_count=2)
@@ -506,7 +506,7 @@ def test_long_kernels_per_example_and_to_second_order():
     same(second, 2 * rows @ rows.T, atol=1e-10)
 
 
-def test_long_kernels_of_what_is_not_finite():
+def test_long_kernels_with_nonfinite_values():
     """An infinity affects only the sums that contain it; if the transform would overflow, direct sums are used."""
     x, y = np.ones((1, 1, 1000)), np.ones((1, 1, 400))
     assert patches.worth_transforming((1, 1, 1, 1000), (1, 1, 1, 400), (0,), (601,), x.dtype)
@@ -518,7 +518,7 @@ def test_long_kernels_of_what_is_not_finite():
     same(large, np.full((1, 1, 601), 1e308), rtol=1e-13)
 
 
-def test_convolution_of_what_is_not_finite():
+def test_convolution_of_nonfinite_values():
     """Entries beyond the borders are not read, so no zero there is multiplied by an infinity."""
     x, y = np.ones((1, 1, 4, 4)), np.ones((1, 1, 2, 2))
     x[0, 0, 3, 3] = INF
@@ -531,7 +531,7 @@ def test_convolution_of_what_is_not_finite():
     assert out.tolist() == [[[[INF, INF, 1.0]] * 3]]
 
 
-def test_convolution_of_nothing():
+def test_convolution_of_empty_arrays():
     for lhs, rhs, want in (
         ((0, 2, 4), (3, 2, 2), (0, 3, 3)),
         ((1, 2, 1), (3, 2, 2), (1, 3, 0)),
@@ -573,7 +573,7 @@ def test_complex_convolution():
 
 
 @pytest.mark.parametrize("call", [fnn.conv, fnn.conv_transpose])
-def test_convolution_refuses_unknown_padding(call):
+def test_unknown_padding_raises(call):
     with pytest.raises(InputError, match="unknown padding, got 'FULL'"):
         call(np.ones((1, 1, 3)), np.ones((1, 1, 2)), 1, "FULL")
 
@@ -592,12 +592,12 @@ def test_convolution_refuses_unknown_padding(call):
         (InputError, "three texts of 3 letters", {"dimension_numbers": "NHC"}),
     ],
 )
-def test_convolution_refuses(error, match, arguments):
+def test_invalid_convolution_raises(error, match, arguments):
     with pytest.raises(error, match=match):
         fnn.conv(**{"lhs": np.ones((1, 2, 3)), "rhs": np.ones((1, 2, 2)), **arguments})
 
 
-def test_error_for_features_that_come_last_names_dimension_numbers():
+def test_channels_last_error_names_dimension_numbers():
     with pytest.raises(ShapeError, match=r"8 features do not fit a kernel of 3 inputs, got .*pass dimension_numbers"):
         fnn.conv(np.ones((2, 8, 8, 3)), np.ones((3, 3, 3, 5)))
 
@@ -617,7 +617,7 @@ def test_error_for_features_that_come_last_names_dimension_numbers():
         ),
     ],
 )
-def test_shapes_that_do_not_fit_are_named(call, says):
+def test_mismatched_shape_error_names_shapes(call, says):
     with pytest.raises(ValueError, match=r"broadcast|mismatch") as found:
         call()
     assert re.search(says, found.value.__notes__[0])
@@ -641,12 +641,12 @@ POOLS = [
 ]
 
 
-def test_a_window_of_one_number_is_refused():
+def test_scalar_window_raises():
     with pytest.raises(InputError, match=r"max_pool: window_shape must .* got int 2\. Write \(2, 2\)"):
         fnn.max_pool(np.ones((4, 4)), 2)
 
 
-def test_pools_are_those_of_lax():
+def test_pooling_matches_lax():
     """The samples have many ties: the first of equal elements gets the derivative."""
     arrays = [np.round(array(2, *shape)) for shape, *_ in POOLS]
     kinds = (("max", -INF), ("add", 0.0))
@@ -679,7 +679,7 @@ def test_max_pool_has_second_derivatives():
     check_grads(lambda x: fnn.min_pool(x, (2,), 2) ** 3, (spread(5),), order=2)
 
 
-def test_pools_of_borders_only_and_of_nan():
+def test_pooling_of_padding_only_and_of_nan():
     assert fnn.max_pool(np.array([1.0, 2.0]), (1,), 1, [(1, 0)]).tolist() == [-INF, 1.0, 2.0]
     out, pullback = vjp(lambda x: fnn.max_pool(x, (2,), 2), np.array([1.0, NAN, 3.0, 2.0]))
     assert np.isnan(out[0])
@@ -688,7 +688,7 @@ def test_pools_of_borders_only_and_of_nan():
     assert fnn.max_pool(np.ones((2, 1)), (3,)).shape == (2, 0)
 
 
-def test_pools_along_any_axes():
+def test_pooling_along_any_axes():
     x = spread(2, 5, 4, 3)
     want = fnn.max_pool(np.moveaxis(x, -1, 1), (2, 2), 2)
     assert np.array_equal(fnn.max_pool(x, (2, 2), 2, axes=(1, 2)), np.moveaxis(want, 1, -1))
@@ -703,7 +703,7 @@ def test_pools_along_any_axes():
         ("window_shape must be 1 integers of at least 1", ((0,),)),
     ],
 )
-def test_pools_refuse(match, arguments):
+def test_invalid_pooling_raises(match, arguments):
     with pytest.raises(ShapeError, match=match):
         fnn.max_pool(np.ones(3), *arguments)
     with pytest.raises(ShapeError, match="axes must name 1 axes"):
@@ -715,7 +715,7 @@ def test_pools_refuse(match, arguments):
 IDS = np.array([2, 0, 2, -1, 0, 7, 2])
 
 
-def test_segments_are_jaxs():
+def test_segment_functions_match_jax():
     """Ties share the derivative, empty segments have the extremum of no elements, ids out of range are dropped."""
     data = np.array([1.0, 5.0, 3.0, 9.0, 5.0, 8.0, 3.0])
     names = ("segment_sum", "segment_max", "segment_min")
@@ -730,7 +730,7 @@ def test_segments_are_jaxs():
         same(pullback(finite)[0], np.where(np.isnan(pulled_back), 0.0, pulled_back))
 
 
-def test_products_of_segments_are_exact_at_zeros():
+def test_segment_products_are_exact_at_zeros():
     data = np.array([2.0, 0.0, 3.0, 1.0, 0.0, 1.0, 5.0])
     out, pullback = vjp(lambda x: fnn.segment_prod(x, IDS, 4), data)
     assert out.tolist() == [0.0, 1.0, 30.0, 1.0]
@@ -740,7 +740,7 @@ def test_products_of_segments_are_exact_at_zeros():
     assert second[0, 2] == 5.0
 
 
-def test_segments_of_rows_and_of_nothing():
+def test_segments_of_rows_and_empty_segments():
     data = array(7, 2)
     same(fnn.segment_mean(data, IDS, 4)[2], data[[0, 2, 6]].mean(0))
     assert fnn.segment_sum(np.ones((0, 2)), np.zeros(0, int)).shape == (0, 2)
@@ -750,7 +750,7 @@ def test_segments_of_rows_and_of_nothing():
     assert not grad(lambda x: fnp.sum(fnn.segment_max(x, np.array([0, 1]), 0)))(np.ones(2)).any()
 
 
-def test_segments_refuse():
+def test_invalid_segments_raise():
     with pytest.raises(InputError, match="segment_ids must be integers"):
         fnn.segment_sum(np.ones(2), np.ones(2))
     with pytest.raises(ShapeError, match="a number for each row"):
@@ -800,7 +800,7 @@ def test_cross_entropy_at_any_logit(dtype):
         same(jvp(fun, (x,), (np.ones_like(x),))[1], 0, atol=1e-6)
 
 
-def test_cross_entropy_with_masks_is_optaxs():
+def test_masked_cross_entropy_matches_optax():
     x, labels, mask = array(2, 3, 4), positive(2, 3, 4, seed=1), array(2, 3, 4) > -1
     integers, examples = np.array([[0, 3, 1], [2, 2, 0]]), np.array([True, False])
     calls = [
@@ -824,7 +824,7 @@ def test_cross_entropy_with_masks_is_optaxs():
         same(getattr(fnn, name)(x, *args), want)
 
 
-def test_a_mask_of_all_changes_nothing():
+def test_mask_of_all_true_changes_nothing():
     """With a mask, other operations make up the cross entropies: the results agree to second order."""
     x, labels, classes = array(3, 4), positive(3, 4, seed=1), np.array([3, 0, 2])
     x[0, 1] = x[1, 2] = -INF
@@ -876,7 +876,7 @@ def test_binary_cross_entropy_of_infinite_logits():
     assert jax.grad(lambda x: fnn.sigmoid_binary_cross_entropy(x, 0.25))(jnp.array(0.0)) == 0.25
 
 
-def test_regression_losses_keep_their_digits():
+def test_regression_losses_are_accurate():
     same(fnn.log_cosh(np.array([1e-9, 1e4, -1e4])), [5e-19, 1e4 - math.log(2), 1e4 - math.log(2)], atol=0)
     same(slopes(lambda x: fnn.log_cosh(x), np.float64(1e4)), [1.0, 1.0])
     assert fnn.huber_loss(2.0, 0.0, delta=2.0) == 2.0
@@ -885,7 +885,7 @@ def test_regression_losses_keep_their_digits():
     same(slopes(lambda x: fnn.hinge_loss(x, 1.0), np.float64(1.0)), [-0.5, -0.5])
 
 
-def test_divergence_where_targets_vanish():
+def test_divergence_with_zero_targets():
     x, targets = np.log([0.5, 0.5]), np.array([1.0, 0.0])
     assert fnn.kl_divergence(np.array([0.0, -INF]), targets) == 0
     assert grad(fnn.kl_divergence)(x, targets).tolist() == [-1.0, 0.0]
@@ -894,7 +894,7 @@ def test_divergence_where_targets_vanish():
     assert fnn.kl_divergence_with_log_targets(x, np.array([0.0, -INF])) == pytest.approx(math.log(2))
 
 
-def test_cosine_of_nothing():
+def test_cosine_similarity_of_zero_vectors():
     with np.errstate(invalid="ignore"):
         assert np.isnan(fnn.cosine_similarity(np.zeros(2), np.ones(2)))
     assert fnn.cosine_similarity(np.zeros(2), np.ones(2), epsilon=1e-6) == 0
@@ -913,7 +913,7 @@ def test_smooth_labels():
 # ---- attention, normalisation, dropout ---------------------------------------------------------------------
 
 
-def test_attention_is_jaxs():
+def test_attention_matches_jax():
     """The test uses float32, the precision of JAX's softmax for all dtypes."""
     q, k, v = (array(*shape, seed=i).astype(np.float32) for i, shape in enumerate([(2, 3, 4, 2), *[(2, 5, 2, 2)] * 2]))
     lengths, mask = np.array([2, 3], np.int32), array(2, 1, 3, 5) > -1
@@ -938,7 +938,7 @@ def test_attention_is_jaxs():
     same(fnn.dot_product_attention(q[0], k[0], v[0]), fnn.dot_product_attention(q, k, v)[0], rtol=1e-6)
 
 
-def test_attention_of_masks_and_heads_is_differentiated():
+def test_attention_with_masks_and_heads_is_differentiated():
     q, k, v = array(1, 2, 2, 2), array(1, 3, 1, 2, seed=1), array(1, 3, 1, 2, seed=2)
     mask = np.array([[True, False, True], [False, False, False]])
     fun = lambda q, k, v: fnn.dot_product_attention(q, k, v, mask=mask, return_residual=True)
@@ -1004,7 +1004,7 @@ NARROW = {
 
 @pytest.mark.parametrize("dtype", [np.float16, BFLOAT, np.float32], ids=str)
 @pytest.mark.parametrize("name", NARROW)
-def test_narrow_dtypes_stay(name, dtype):
+def test_narrow_dtypes_are_kept(name, dtype):
     """Results, cotangents and tangents have the dtype of the argument, and the accuracy of that dtype."""
     fun, x = NARROW[name], IMAGE.astype(dtype)
     out, pullback = vjp(fun, x)
@@ -1020,7 +1020,7 @@ def test_narrow_dtypes_stay(name, dtype):
 
 
 @pytest.mark.parametrize("name", [name for name in KINKS if name != "log1mexp"])
-def test_activations_take_numbers_lists_and_integers(name):
+def test_activations_accept_numbers_lists_and_integers(name):
     fun = getattr(fnn, name)
     assert isinstance(fun(0.5), np.float64)
     same(fun([1, -2]), fun(np.array([1.0, -2.0])))

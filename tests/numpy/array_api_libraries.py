@@ -135,7 +135,7 @@ def test_scipy_is_differentiated(name):
     )
 
 
-def test_closed_forms_of_scipy():
+def test_scipy_matches_closed_forms():
     n = X.size
     assert np.allclose(grad(stats.gmean)(X), stats.gmean(X) / (n * X))
     assert np.allclose(jacrev(special.softmax)(X), np.diag(special.softmax(X)) - np.outer(*[special.softmax(X)] * 2))
@@ -168,14 +168,14 @@ REFUSED = {
 
 @pytest.mark.usefixtures("written")
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_leaves_the_standard_is_refused(name):
+def test_calls_outside_the_standard_raise(name):
     """SciPy's compiled code and Python's float() would both lose the derivative."""
     with pytest.raises(ConcretizationError, match="converting a traced value to a plain one"):
         grad(lambda x: fnp.sum(standard(REFUSED[name])(x)))(X)
 
 
 @pytest.mark.usefixtures("written")
-def test_two_namespaces_are_refused():
+def test_two_namespaces_raise():
     with pytest.raises(TypeError, match="Multiple namespaces"):
         grad(lambda x: fnp.sum(pairwise.rbf_kernel(x, OTHERS)))(POINTS)
     together = from_array_api(pairwise.rbf_kernel)
@@ -218,7 +218,7 @@ def test_scikit_learn_is_differentiated(name):
 
 
 @pytest.mark.parametrize("name", [*SCIPY, *LEARNING])
-def test_without_a_namespace_for_all_it_is_right_or_refused(name):
+def test_mixed_namespaces_are_correct_or_raise(name):
     fun, x = (SCIPY[name], X) if name in SCIPY else (LEARNING[name], POINTS)
     plain = lambda x: total(fun(x))
     if name in MIXED:
@@ -229,7 +229,7 @@ def test_without_a_namespace_for_all_it_is_right_or_refused(name):
         assert np.allclose(grad(plain)(x), grad(lambda x: total(standard(fun)(x)))(x), rtol=1e-10)
 
 
-def test_closed_forms_of_scikit_learn():
+def test_scikit_learn_matches_closed_forms():
     truth = POINTS[::-1] ** 2
     error = grad(lambda x: metrics.mean_squared_error(data(truth), x, multioutput="raw_values")[0])(POINTS)
     assert np.allclose(error, 2 / 5 * (POINTS - truth) * [1, 0])
@@ -244,7 +244,7 @@ def test_closed_forms_of_scikit_learn():
     assert np.allclose(ridge, weights - weights.mean(1, keepdims=True))
 
 
-def test_fitting_through_scikit_learn():
+def test_training_through_scikit_learn_kernel():
     """Train a network through a kernel of scikit-learn: the loss decreases along the gradient."""
 
     def loss(w):
@@ -277,7 +277,7 @@ BESIDE = {
 
 
 @pytest.mark.parametrize("name", BESIDE)
-def test_arrays_of_numpy_with_traced_values(name):
+def test_numpy_arrays_beside_traced_values(name):
     f = BESIDE[name]
     slope = jacrev(f)(X)
     steps = [(f(X + h) - f(X - h)) / 2e-6 for h in 1e-6 * np.eye(X.size)]

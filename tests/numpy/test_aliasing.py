@@ -132,7 +132,7 @@ def differences(fun, numpy, values, mapped, frozen=()):
 
 
 @pytest.mark.parametrize("row", [row for row in ROWS if row.cases[0].numpy is not None], ids=lambda row: row.op.name)
-def test_operations(row):
+def test_operations_alias_like_numpy(row):
     bad = [
         f"{case.id}, {problem}"
         for case in row.cases
@@ -201,7 +201,7 @@ METHODS = {
 
 @pytest.mark.parametrize("kind", ["real", "complex"])
 @pytest.mark.parametrize("name", METHODS)
-def test_methods(name, kind):
+def test_methods_alias_like_numpy(name, kind):
     method = METHODS[name]
     values = [A if kind == "real" else C]
     bad = list(differences(lambda arrays: method(*arrays), lambda arrays: method(*arrays), values, [True]))
@@ -230,7 +230,7 @@ NUMBERS = {
 
 
 @pytest.mark.parametrize("name", NUMBERS)
-def test_numbers_have_no_memory(name):
+def test_scalars_share_no_memory(name):
     """A scalar of NumPy cannot be written to through another name or a view."""
 
     def f(x):
@@ -247,7 +247,7 @@ def test_numbers_have_no_memory(name):
     np.testing.assert_allclose(gradient, grad(lambda x: NUMBERS[name](x))(x), rtol=1e-14)
 
 
-def test_a_tensor_product_without_axes_is_an_array():
+def test_tensordot_without_axes_returns_array():
     def f(x):
         made = np.tensordot(x, x, 1)
         other = made
@@ -285,7 +285,7 @@ WITHOUT_AXES = {
 
 @pytest.mark.parametrize("transform", ["vjp", "jvp", "vmap"])
 @pytest.mark.parametrize("name", WITHOUT_AXES)
-def test_a_write_through_a_view_of_what_has_no_axes(name, transform):
+def test_write_through_view_of_zero_dimensional_array(name, transform):
     """An array sees a write to its view; a number does not."""
 
     def f(np_, x):

@@ -134,7 +134,7 @@ def declared(text):
 
 
 @pytest.mark.parametrize(("name", "text"), DECLARED)
-def test_functions_take_what_the_standard_says(name, text):
+def test_function_signatures_follow_the_standard(name, text):
     ours, theirs = inspect.signature(look_up(fnp, name)), declared(text).parameters.values()
     fixed = [p for p in theirs if p.kind is p.POSITIONAL_ONLY]
     either = [p for p in theirs if p.kind is p.POSITIONAL_OR_KEYWORD]
@@ -147,7 +147,7 @@ def test_functions_take_what_the_standard_says(name, text):
 
 
 @pytest.mark.parametrize(("name", "text"), DECLARED)
-def test_defaults_are_those_of_the_standard(name, text):
+def test_defaults_follow_the_standard(name, text):
     ours = inspect.signature(look_up(fnp, name)).parameters
     for p in declared(text).parameters.values():
         if p.default is p.empty or p.kind is p.POSITIONAL_ONLY or (name, p.name) in OTHER_DEFAULTS:
@@ -174,7 +174,7 @@ def test_constants(name):
 # ---- inspection --------------------------------------------------------------------------------------------
 
 
-def test_the_namespace_tells_about_itself():
+def test_namespace_info():
     info = fnp.__array_namespace_info__()
     assert fnp.__array_api_version__ == "2024.12"
     assert info.capabilities() == {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 64}
@@ -235,7 +235,7 @@ def test_limits_of_dtypes_and_arrays():
 
 
 @pytest.mark.parametrize("name", ATTRIBUTES + [f"__{name}__" for name in UNARY])
-def test_array_objects_have_what_the_standard_says(name):
+def test_array_objects_follow_the_standard(name):
     assert hasattr(Tracer, name)
 
 
@@ -254,12 +254,12 @@ def test_attributes_of_a_traced_array():
     assert np.allclose(grad(fun)(M), 2 * M.sum(axis=1, keepdims=True))
 
 
-def test_a_traced_array_stays_on_its_device():
+def test_traced_array_stays_on_its_device():
     with pytest.raises(ValueError, match=r"a traced value stays where it is, on 'cpu', got 'gpu'\. Use .*device_put"):
         grad(lambda x: fnp.sum(x.to_device("gpu")))(X)
 
 
-def test_a_traced_array_knows_its_namespace():
+def test_traced_array_knows_its_namespace():
     def fun(x):
         assert x.__array_namespace__() is x.__array_namespace__(api_version="2024.12") is fnp
         with pytest.raises(ValueError, match=r"unknown version .*, got '2020\.01'\. Ask for '2024\.12'"):
@@ -270,7 +270,7 @@ def test_a_traced_array_knows_its_namespace():
 
 
 @as_written()
-def test_memory_is_handed_out_by_constants_only():
+def test_dlpack_exports_constants_only():
     def fun(x):
         made = fnp.asarray([1.0, 2.0])
         assert np.array_equal(np.from_dlpack(made), [1.0, 2.0])
@@ -285,7 +285,7 @@ def test_memory_is_handed_out_by_constants_only():
         grad(lambda x: fnp.sum(x) * len(x.__dlpack_device__()))(X)
 
 
-def test_arrays_of_other_libraries_come_in():
+def test_from_dlpack_of_other_libraries():
     def fun(x):
         y = fnp.from_dlpack(np.ones(4))
         y[1] = x[1] * x[0]
@@ -304,14 +304,14 @@ FALLING = [1, 4, 3, 0, 2]
 
 
 @pytest.mark.parametrize("derivative", [jacrev, jacfwd])
-def test_sort_in_falling_order(derivative):
+def test_sort_descending(derivative):
     assert np.array_equal(fnp.argsort(TIES, descending=True), FALLING)
     assert np.array_equal(fnp.sort(TIES, descending=True), TIES[FALLING])
     assert np.array_equal(derivative(lambda x: fnp.sort(x, descending=True))(TIES), np.eye(5)[FALLING])
 
 
 @pytest.mark.parametrize("axis", [0, 1, -1, None])
-def test_sort_in_falling_order_along_axes(axis):
+def test_sort_descending_along_axes(axis):
     ways = [lambda x: fnp.sort(x, axis=axis, descending=True), lambda x: np.sort(-x, axis=axis) * -1]
     assert np.array_equal(ways[0](M), -np.sort(-M, axis))
     assert np.array_equal(fnp.argsort(M, axis=axis, descending=True), np.argsort(-M, axis, stable=True))
@@ -320,7 +320,7 @@ def test_sort_in_falling_order_along_axes(axis):
     assert fnp.argsort(jnp.asarray(M), axis=axis, descending=True).tolist() == fnp.argsort(-M, axis=axis).tolist()
 
 
-def test_nan_comes_last_in_falling_order():
+def test_sort_descending_puts_nan_last():
     x = np.array([1.0, math.nan, 2.0, -math.inf, math.nan, math.inf])
     assert fnp.argsort(x, descending=True).tolist() == [5, 2, 0, 3, 1, 4]
     assert fnp.argsort(jnp.asarray(x), descending=True).tolist() == [5, 2, 0, 3, 1, 4]
@@ -336,7 +336,7 @@ def test_nan_comes_last_in_falling_order():
     assert np.array_equal(columns, [[2, math.inf], [1, -math.inf], [math.nan, math.nan]], equal_nan=True)
 
 
-def test_the_method_sorts_in_falling_order():
+def test_sort_method_descending():
     def fun(x):
         y = 2.0 * x
         y.sort(descending=True)
@@ -345,7 +345,7 @@ def test_the_method_sorts_in_falling_order():
     assert np.array_equal(jacrev(fun)(TIES), 2 * np.eye(5)[FALLING])
 
 
-def test_nothing_in_falling_order():
+def test_sort_descending_empty():
     assert fnp.sort(np.zeros((0, 2)), axis=0, descending=True).shape == (0, 2)
 
 
@@ -364,21 +364,21 @@ def test_frequencies_in_another_dtype(name):
 
 
 @pytest.mark.parametrize("limits", [{"min": 0.0, "max": 1.0}, {"a_min": 0.0, "a_max": 1.0}, {"min": 0.0, "a_max": 1.0}])
-def test_limits_have_two_names(limits):
+def test_clip_limits_have_two_names(limits):
     assert np.array_equal(fnp.clip(X, **limits), np.clip(X, 0.0, 1.0))
     assert np.array_equal(fnp.clip(X, 0.0, 1.0), np.clip(X, 0.0, 1.0))
     assert np.array_equal(grad(lambda x: fnp.sum(fnp.clip(x, **limits)))(X), [1, 0, 0, 1])
     assert np.array_equal(grad(lambda x: fnp.sum(np.clip(x, 0.0, a_max=1.0)))(X), [1, 0, 0, 1])
 
 
-def test_limits_given_twice():
+def test_clip_limits_given_twice_raise():
     for limits in ({"min": 0.0, "a_min": 0.0}, {"max": 0.0, "a_max": 0.0}):
         with pytest.raises(ValueError, match="a limit is given twice"):
             fnp.clip(X, **limits)
 
 
 @pytest.mark.parametrize("shape", [(0, 0), (2, 0), (0, 3), (0,)])
-def test_masks_that_are_empty_fit(shape):
+def test_empty_masks(shape):
     mask = np.zeros(shape, bool)
     got = []
     vjp(lambda x: got.append(x[fnp.asarray(mask)]) or fnp.sum(x), M)
@@ -387,7 +387,7 @@ def test_masks_that_are_empty_fit(shape):
         grad(lambda x: fnp.sum(x[fnp.asarray(np.zeros((0, 5), bool))]))(M)
 
 
-def test_the_tolerance_of_a_rank_may_be_traced():
+def test_matrix_rank_with_traced_tolerance():
     ranks = []
     grad(lambda t: ranks.append(fnp.linalg.matrix_rank(fnp.asarray(np.diag([1.0, 0.1])), rtol=t)) or t)(0.5)
     assert ranks == [1]
@@ -488,7 +488,7 @@ class TestPrograms:
             fun = from_array_api(masked_by_where)
         assert np.allclose(vmap(grad(fun))(xs), alone, rtol=1e-12)
 
-    def test_repeated(self, fun, x):
+    def test_under_checkpoint(self, fun, x):
         assert np.allclose(grad(checkpoint(fun))(x), grad(fun)(x), rtol=1e-14)
         assert np.allclose(hessian(fun)(x), jacfwd(grad(fun))(x))
 
@@ -498,7 +498,7 @@ def masked_by_where(x):
     return xp.sum(xp.where(xp.abs(x) < 1.0, 0.5 * x**2, xp.abs(x) - 0.5))
 
 
-def test_closed_forms():
+def test_programs_match_closed_forms():
     assert np.allclose(grad(from_array_api(smooth_absolute))(X), np.clip(X, -1, 1))
     assert np.allclose(grad(from_array_api(smooth_absolute_of_numbers))(X), np.clip(X, -1, 1))
     p = softmax(X)
@@ -533,7 +533,7 @@ def parts(x):
 
 
 @pytest.mark.parametrize("transform", [lambda f: f, grad, lambda f: lambda x: jvp(f, (x,), (x,)), jacfwd])
-def test_results_have_the_namespace_of_what_they_are_computed_from(transform):
+def test_results_keep_namespace_of_operands(transform):
     found = []
 
     def fun(x):
@@ -545,7 +545,7 @@ def test_results_have_the_namespace_of_what_they_are_computed_from(transform):
     assert all(isinstance(part._trace, LiftedTrace) for part in found)
 
 
-def test_the_type_of_a_result_depends_on_its_arguments_only():
+def test_result_type_depends_on_arguments_only():
     """A call of ``__array_namespace__`` changes nothing: not here, not in an outer run, not in another thread."""
 
     def types(x):
@@ -570,7 +570,7 @@ def test_the_type_of_a_result_depends_on_its_arguments_only():
     jvp(fun, (X,), (X,))
 
 
-def test_a_namespace_is_that_of_its_module():
+def test_namespace_mirrors_module():
     def fun(x):
         xp = x.__array_namespace__()
         assert xp is not fnp
@@ -613,7 +613,7 @@ def test_arguments_and_results_are_trees():
     assert np.array_equal(back(np.ones(4))[0], 2.0 * (X > 0))
 
 
-def test_what_outlives_its_run_is_refused():
+def test_namespace_array_used_after_run_raises():
     kept = []
     from_array_api(lambda x: kept.append(x) or x)(X)
     with pytest.raises(EscapedTracerError):
@@ -622,7 +622,7 @@ def test_what_outlives_its_run_is_refused():
         from_array_api(3)
 
 
-def test_in_transforms_inside_and_outside():
+def test_from_array_api_inside_and_around_transforms():
     inner = from_array_api(smooth_absolute)
     cubed = from_array_api(lambda x: x.__array_namespace__().sum(grad(inner)(x) ** 3))
     assert np.allclose(grad(cubed)(X), 3 * np.clip(X, -1, 1) ** 2 * (np.abs(X) < 1))
@@ -633,13 +633,13 @@ def test_in_transforms_inside_and_outside():
         grad(converting)(X)
 
 
-def test_what_leaves_a_transform_is_numpys():
+def test_transform_results_are_ndarrays():
     value, aux = jvp(lambda x: (fnp.sum(x), from_array_api(parts)(x)), (X,), (X,), has_aux=True)[::2]
     assert value == X.sum()
     assert not any(isinstance(part, Tracer) for part in aux)
 
 
-def test_arrays_without_axes_can_be_written_to():
+def test_zero_dimensional_arrays_are_writable():
     def fun(x):
         made = fnp.zeros(())
         made[()] = x[0]
@@ -653,7 +653,7 @@ def test_arrays_without_axes_can_be_written_to():
     assert np.allclose(jacfwd(fun)(X[:3]), grad(fun)(X[:3]))
 
 
-def test_numbers_can_be_written_to_in_code_for_any_library():
+def test_scalars_are_writable_in_array_api_code():
     def fun(x):
         y = x[0] * x[1]
         y[y > 0] = x[2] ** 2
@@ -666,7 +666,7 @@ def test_numbers_can_be_written_to_in_code_for_any_library():
         grad(fun)(X)
 
 
-def test_different_elements_come_in_rising_order():
+def test_unique_values_are_sorted():
     def fun(x):
         return fnp.sum(fnp.unique_values(x) * fnp.asarray([1.0, 2.0]))
 

@@ -46,14 +46,14 @@ RUNS = {
 @pytest.mark.parametrize("run", RUNS)
 @pytest.mark.parametrize("name", MADE)
 @pytest.mark.filterwarnings("ignore::PendingDeprecationWarning", "ignore::DeprecationWarning")
-def test_the_message_says_what_to_use(name, run):
+def test_error_names_alternative(name, run):
     says, make = MADE[name]
     with pytest.raises(FuncgradError, match=says):
         RUNS[run](make, np.eye(2) + 1.0)
 
 
 @pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")
-def test_the_class_is_named():
+def test_error_names_class():
     says = r"^matrix\(x\): .* got float64\[2, 2\], at .*\. Use arrays of two axes"
     with as_written(), pytest.raises(InputError, match=says):
         grad(lambda x: np.matrix(x).sum())(np.eye(2))

@@ -59,7 +59,7 @@ def test_nested_lists_under_vmap():
     np.testing.assert_array_equal(vmap(grad(lambda x: fun(x, 7.0)[1, 1]))(V), [7.0] * 3)
 
 
-def test_two_levels_in_one_list():
+def test_list_with_tracers_of_two_levels():
     def fun(x):
         return grad(lambda y: fnp.array([x, y, x * y])[2])(2.0)
 
@@ -67,7 +67,7 @@ def test_two_levels_in_one_list():
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float16, np.complex64, "float64"])
-def test_dtype_is_honoured(dtype):
+def test_dtype_argument(dtype):
     outs, pullback = vjp(lambda x: fnp.array([x, 1.0], dtype=dtype), 3.0)
     assert outs.dtype == dtype
     (ct,) = pullback(np.array([2, 5], dtype))
@@ -76,19 +76,19 @@ def test_dtype_is_honoured(dtype):
 
 
 @pytest.mark.parametrize("make", [fnp.array, fnp.asarray])
-def test_dtype_of_traced_entries_is_numpys(make):
+def test_dtype_of_traced_entries_matches_numpy(make):
     single = np.float32(1.5)
     for other in (single, 1, 2.0, np.float64(2.0), True, 1j):
         made, _ = vjp(lambda x, other=other: make([x, other]), single)
         assert made.dtype == np.array([single, other]).dtype, other
 
 
-def test_to_integers_the_derivative_is_zero():
+def test_array_with_integer_dtype_has_zero_derivative():
     assert grad(lambda x: fnp.array([x, 2.0 * x], dtype=int)[1] * 1.0 + x)(1.7) == 1.0
     np.testing.assert_array_equal(fnp.array([1.7, 3.4], dtype=int), [1, 3])
 
 
-def test_of_plain_values_it_is_numpys():
+def test_array_of_plain_values_matches_numpy():
     x = np.arange(3.0)
     assert fnp.asarray(x) is x
     assert fnp.array(x) is not x
@@ -106,7 +106,7 @@ def test_of_plain_values_it_is_numpys():
         fnp.array([[1.0], [1.0, 2.0]])
 
 
-def test_of_a_traced_value_it_is_that_value_or_a_copy():
+def test_array_of_tracer_is_same_object_or_copy():
     seen = []
 
     def fun(x):
@@ -118,7 +118,7 @@ def test_of_a_traced_value_it_is_that_value_or_a_copy():
     assert seen == [False, True, True, False, True]
 
 
-def test_no_copy_is_refused_where_one_is_needed():
+def test_copy_false_raises_if_copy_is_needed():
     for attempt in (
         lambda x: fnp.asarray(x, dtype=np.float32, copy=False),
         lambda x: fnp.array([x, x], copy=False),
@@ -127,12 +127,12 @@ def test_no_copy_is_refused_where_one_is_needed():
             jvp(attempt, (1.0,), (1.0,))
 
 
-def test_different_shapes_in_one_list_are_refused():
+def test_ragged_list_raises():
     with pytest.raises(ValueError, match="same shape"):
         grad(lambda x: fnp.array([x, [1.0, 2.0]])[0, 0])(V)
 
 
-def test_what_is_no_number_is_refused():
+def test_nonnumeric_entries_raise():
     with pytest.raises(InputError, match=r"stack: argument 1 .* str"):
         grad(lambda x: fnp.array([x, "text"])[0])(1.0)
 
@@ -161,7 +161,7 @@ def test_jax_arrays_stay_jax_arrays():
 # ---- filled arrays -----------------------------------------------------------------------------------------
 
 
-def test_full_carries_the_derivative_of_its_value():
+def test_full_has_derivative_of_fill_value():
     fun = lambda c: fnp.full((2, 3), c)
     np.testing.assert_array_equal(jacrev(fun)(1.5), np.ones((2, 3)))
     np.testing.assert_array_equal(jacfwd(fun)(1.5), np.ones((2, 3)))
@@ -171,7 +171,7 @@ def test_full_carries_the_derivative_of_its_value():
     np.testing.assert_array_equal(vmap(fun)(V), np.stack([np.full((2, 3), c) for c in V]))
 
 
-def test_full_like_takes_the_dtype_of_the_first():
+def test_full_like_uses_dtype_of_prototype():
     outs, pullback = vjp(lambda c: fnp.full_like(np.zeros(2, np.float32), c), 1.5)
     assert outs.dtype == np.float32
     assert pullback(np.ones(2, np.float32))[0] == 2.0
@@ -179,7 +179,7 @@ def test_full_like_takes_the_dtype_of_the_first():
 
 
 @pytest.mark.parametrize("like", LIKE)
-def test_the_like_functions_give_constants_of_the_library_underneath(like):
+def test_like_functions_return_constants_of_array_library(like):
     seen = []
 
     def fun(x):
@@ -200,7 +200,7 @@ def test_the_like_functions_give_constants_of_the_library_underneath(like):
 
 
 @pytest.mark.parametrize("like", LIKE)
-def test_the_like_functions_of_plain_values_are_numpys(like):
+def test_like_functions_of_plain_values_match_numpy(like):
     theirs = getattr(np, like.__name__)
     for x in (1.0, 2, [1, 2], V, np.float32(3), np.ones((2, 0), complex)):
         got, want = like(x), theirs(x)
@@ -208,7 +208,7 @@ def test_the_like_functions_of_plain_values_are_numpys(like):
     assert like(V, dtype=int, shape=(2, 2)).shape == (2, 2)
 
 
-def test_constant_makers_are_numpys():
+def test_constant_creation_matches_numpy():
     for name, args in {
         "zeros": [(3,), ((2, 3), int)],
         "ones": [(3,), ((2, 3), np.float32)],
@@ -232,7 +232,7 @@ def test_constant_makers_are_numpys():
     assert fnp.empty((2, 3), np.float32).shape == (2, 3)
 
 
-def test_indices_of_a_traced_matrix_look_at_its_shape_only():
+def test_index_functions_use_shape_only():
     fun = lambda x: x[fnp.triu_indices_from(x, 1)]
     np.testing.assert_array_equal(vmap(fun)(np.arange(9.0).reshape(1, 3, 3)), [[1, 2, 5]])
     assert jacrev(fun)(np.eye(3)).shape == (3, 3, 3)
@@ -285,7 +285,7 @@ def test_arange_of_batched_bounds():
     assert whole.dtype == int
 
 
-def test_arange_of_different_numbers_of_elements_is_refused():
+def test_arange_of_differing_lengths_in_batch_raises():
     with pytest.raises(ConcretizationError, match="arange"):
         vmap(lambda x: fnp.arange(x, 5.0))(V)
     np.testing.assert_array_equal(vmap(lambda x: fnp.arange(3.0) * x)(V), np.outer(V, np.arange(3.0)))
@@ -297,7 +297,7 @@ def test_arange_on_jax_arrays():
     assert fnp.arange(x, 3.0).dtype == jnp.float32
 
 
-def test_linspace_in_its_corners():
+def test_linspace_edge_cases():
     assert np.isnan(fnp.linspace(1.0, 2.0, 1, retstep=True)[1])
     assert grad(lambda a: fnp.linspace(a, 2.0, 1, retstep=True)[0][0])(1.0) == 1.0
     assert grad(lambda a: fnp.linspace(a, 2.0, 5, retstep=True)[1])(1.0) == -0.25
@@ -312,7 +312,7 @@ def test_linspace_in_its_corners():
     assert singles[0].dtype == np.float32
 
 
-def test_geomspace_between_signs():
+def test_geomspace_with_ends_of_opposite_sign():
     with np.errstate(invalid="ignore"):
         assert np.isnan(grad(lambda a: fnp.geomspace(a, 4.0, 3)[1])(-1.0))
     got = jvp(lambda a: fnp.geomspace(a, 4.0, 5, dtype=complex), (-1.0,), (1.0,))[0]
@@ -322,7 +322,7 @@ def test_geomspace_between_signs():
 # ---- change of dtype ---------------------------------------------------------------------------------------
 
 
-def test_astype_brings_cotangents_back_in_the_dtype_of_the_primal():
+def test_astype_cotangent_has_primal_dtype():
     for have in (np.float16, np.float32, np.float64, np.complex64, np.complex128):
         for to in (np.float32, np.float64, np.complex64, np.complex128):
             x = np.array([1.5, -2.5]).astype(have)
@@ -334,14 +334,14 @@ def test_astype_brings_cotangents_back_in_the_dtype_of_the_primal():
             assert jvp(lambda x, to=to: fnp.astype(x, to), (x,), (x,))[1].dtype == to
 
 
-def test_astype_to_integers_and_back_is_a_step_function():
+def test_astype_to_integers_and_back_has_zero_derivative():
     fun = lambda x: fnp.astype(fnp.astype(x, int), float)[0] + x[1]
     np.testing.assert_array_equal(grad(fun)(V), [0.0, 1.0, 0.0])
     assert not isinstance(jvp(fun, (V,), (V,))[1], Tracer)
     np.testing.assert_array_equal(vmap(lambda x: fnp.astype(x, bool))(V), [True] * 3)
 
 
-def test_astype_of_plain_values_is_numpys():
+def test_astype_of_plain_values_matches_numpy():
     assert type(fnp.astype(np.float32(1.5), np.float64)) is np.float64
     assert fnp.astype(V, np.float64) is not V
     assert fnp.astype(V, np.float64, copy=False) is V
@@ -357,7 +357,7 @@ def test_astype_of_plain_values_is_numpys():
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.int8, bool, np.float16, np.float32, np.complex64])
 @pytest.mark.parametrize("name", ["linspace", "geomspace", "logspace"])
-def test_ranges_between_small_numbers_are_as_exact_as_numpys(name, dtype):
+def test_ranges_of_narrow_dtypes_match_numpy(name, dtype):
     """The dtypes are too small for the difference of the ends, or for their logarithms."""
     ours, theirs = getattr(fnp, name), getattr(np, name)
     for start, stop in ((2, 1), (1, 2), (1, 1)):
@@ -372,7 +372,7 @@ def test_ranges_between_small_numbers_are_as_exact_as_numpys(name, dtype):
 
 @pytest.mark.parametrize("num", [0, 1, 2, 7, 50])
 @pytest.mark.parametrize("endpoint", [True, False])
-def test_sequences_of_traced_bounds_have_numpys_digits(num, endpoint):
+def test_ranges_with_traced_bounds_match_numpy_exactly(num, endpoint):
     """A program takes the same branch when it compares with the sequence."""
     bounds = [(0.1, 1.3), (np.array([0.3, 2.0, 0.7]), 1.7), (2.0, np.array([[0.1], [0.7]]))]
     for name in ("linspace", "logspace", "geomspace"):
@@ -388,6 +388,6 @@ def test_sequences_of_traced_bounds_have_numpys_digits(num, endpoint):
     np.testing.assert_array_equal(step, np.linspace(0.3, 2.0, num, endpoint, retstep=True)[1])
 
 
-def test_weights_of_exponential_sums_are_promoted_first():
+def test_logsumexp_promotes_weights_first():
     a, b = np.array([0.1, 0.7], np.float32), np.array([0.3, 1.1])
     np.testing.assert_array_equal(fnp.logsumexp(a, b=b), fnp.logsumexp(a.astype(float), b=b))

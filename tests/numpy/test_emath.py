@@ -25,7 +25,7 @@ CASES = [(name, x) for name, points in OUTSIDE.items() for x in points]
 
 
 @pytest.mark.parametrize(("name", "x"), CASES)
-def test_outside_of_the_domain_numbers_are_complex(name, x):
+def test_results_outside_domain_are_complex(name, x):
     ours, theirs = getattr(fnp.emath, name), getattr(np.emath, name)
     want = theirs(x)
     assert want.dtype == complex
@@ -39,7 +39,7 @@ def test_outside_of_the_domain_numbers_are_complex(name, x):
 
 
 @pytest.mark.parametrize(("name", "x"), CASES)
-def test_jax_arrays_too(name, x):
+def test_complex_results_on_jax_arrays(name, x):
     ours = getattr(fnp.emath, name)
     value, pushed = jvp(ours, (jnp.asarray(x),), (jnp.ones(2),))
     np.testing.assert_allclose(value, getattr(np.emath, name)(x), rtol=1e-13, atol=1e-15)
@@ -49,7 +49,7 @@ def test_jax_arrays_too(name, x):
         jax.jit(ours)(jnp.asarray(x))
 
 
-def test_powers_and_logarithms_of_two_numbers():
+def test_powers_and_logarithms_with_two_arguments():
     for fun, args in (("power", (NEGATIVE, np.array([0.5, 3.0]))), ("logn", (LARGE[:1] * -1, NEGATIVE))):
         ours, theirs = getattr(fnp.emath, fun), getattr(np.emath, fun)
         np.testing.assert_allclose(vjp(ours, *args)[0], theirs(*args), rtol=1e-14)
@@ -60,7 +60,7 @@ def test_powers_and_logarithms_of_two_numbers():
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "int8", "int64", "bool"])
-def test_dtypes_are_numpys(dtype):
+def test_dtypes_match_numpy(dtype):
     for x in (
         (np.array([1, 0], dtype), np.array([1, 0], dtype) - np.array([0, 2]).astype(dtype))
         if dtype != "bool"
@@ -69,19 +69,19 @@ def test_dtypes_are_numpys(dtype):
         assert vmap(fnp.emath.sqrt)(x[None]).dtype == np.emath.sqrt(x).dtype
 
 
-def test_one_example_outside_makes_all_complex():
+def test_one_example_outside_domain_makes_batch_complex():
     x = np.array([[4.0, 1.0], [-4.0, 1.0]])
     np.testing.assert_array_equal(vmap(fnp.emath.sqrt)(x), np.emath.sqrt(x))
 
 
-def test_a_graph_remembers_the_branch():
+def test_graph_for_other_branch_raises():
     graph = trace(lambda x: fnp.emath.sqrt(x))(np.ones(2))
     np.testing.assert_array_equal(graph(np.array([4.0, 9.0])), [2.0, 3.0])
     with pytest.raises(BranchError):
         graph(-np.ones(2))
 
 
-def test_the_names_are_numpys():
+def test_names_match_numpy():
     assert set(np.emath.__all__) == set(fnp.emath.__all__)
     assert fnp.lib.scimath is fnp.emath
     assert fnp.lib.stride_tricks.sliding_window_view is sliding_window_view
@@ -97,7 +97,7 @@ def test_the_names_are_numpys():
     ("shape", "window", "axis"),
     [((6,), 1, None), ((6,), 6, 0), ((6,), 5, -1), ((4, 5), (2, 3), None), ((4, 5), 2, 1), ((3, 6), (2, 3), (1, 1))],
 )
-def test_windows_are_numpys_and_overlaps_their_transpose(shape, window, axis):
+def test_sliding_window_view_and_its_transpose(shape, window, axis):
     x, numpys = array(*shape), np.lib.stride_tricks.sliding_window_view
     want = numpys(x, window, axis)
     for fun in (sliding_window_view, numpys):
@@ -124,7 +124,7 @@ def test_windows_are_numpys_and_overlaps_their_transpose(shape, window, axis):
         (array(4).astype(np.float32), (3, 2), (4, 4)),
     ],
 )
-def test_elements_at_distances_are_numpys(x, shape, strides):
+def test_as_strided_matches_numpy(x, shape, strides):
     numpys = np.lib.stride_tricks.as_strided
     want = numpys(x, shape, strides)
     ct = np.cos(np.arange(want.size)).reshape(want.shape).astype(x.dtype)
@@ -136,7 +136,7 @@ def test_elements_at_distances_are_numpys(x, shape, strides):
         np.testing.assert_allclose(np.vdot(slope, x), np.vdot(ct, want), rtol=2e-6 if x.itemsize == 4 else 1e-13)
 
 
-def test_elements_at_distances_are_read_and_those_of_the_array():
+def test_as_strided_sees_writes_and_is_read_only():
     def fun(x):
         y = x * 1.0
         pairs = as_strided(y, (2, 2), (8, 8))
@@ -152,12 +152,12 @@ def test_elements_at_distances_are_read_and_those_of_the_array():
         grad(lambda x: as_strided(x * 1.0, (2,), (8,)).fill(0.0))(np.ones(2))
 
 
-def test_a_moving_average():
+def test_moving_average():
     found = jacfwd(lambda x: np.mean(np.lib.stride_tricks.sliding_window_view(x, 2), axis=-1))(np.arange(3.0))
     np.testing.assert_array_equal(found, [[0.5, 0.5, 0], [0, 0.5, 0.5]])
 
 
-def test_windows_see_what_is_written_to_the_array():
+def test_sliding_windows_see_writes_to_base():
     def fun(x):
         a = fnp.zeros(4)
         w = sliding_window_view(a, 2)
@@ -167,7 +167,7 @@ def test_windows_see_what_is_written_to_the_array():
     assert grad(fun)(3.0) == 12.0
 
 
-def test_windows_cannot_be_written_to():
+def test_sliding_windows_are_read_only():
     def fun(x, **how):
         w = sliding_window_view(2 * x, 2, **how)
         w[0] = 0.0
@@ -180,7 +180,7 @@ def test_windows_cannot_be_written_to():
 
 
 @pytest.mark.parametrize(("window", "axis"), [(4, None), (-1, None), ((1, 1), None), (1, (0, 0)), (1, 1)])
-def test_windows_that_numpy_refuses(window, axis):
+def test_invalid_sliding_windows_raise(window, axis):
     with pytest.raises(ValueError, match=r".+"):
         np.lib.stride_tricks.sliding_window_view(np.ones(3), window, axis)
     with pytest.raises(ValueError, match=r".+"):
@@ -200,7 +200,7 @@ def patches(x, k):
     [lambda x: x * 1, lambda x: (x * 1).T, lambda x: (x * 1)[::-1, ::2], lambda x: (x * 1)[1:, 1:]],
     ids=["whole", "transposed", "backwards", "a part"],
 )
-def test_elements_at_distances(lying):
+def test_as_strided_on_views(lying):
     w = np.cos(np.arange(4.0)).reshape(2, 2)
 
     def fun(x):
@@ -217,7 +217,7 @@ def test_elements_at_distances(lying):
     np.testing.assert_allclose(vmap(grad(fun))(batch), vmap(grad(windows))(batch), rtol=1e-12)
 
 
-def test_elements_at_distances_show_their_array_and_nothing_else():
+def test_as_strided_stays_within_array():
     def fun(x, change):
         a = x * 1.0
         shown = np.lib.stride_tricks.as_strided(a, (3, 2), (8, 8))

@@ -209,7 +209,7 @@ def shuffle_by_name(x, exchange):
 @pytest.mark.filterwarnings("ignore:you are shuffling:UserWarning")
 @pytest.mark.parametrize("made", MADE)
 @pytest.mark.parametrize("change", FINE, ids=lambda f: f.__name__)
-def test_exchanges_are_numpys(change, made):
+def test_exchanges_match_numpy(change, made):
     def fun(x):
         y = MADE[made](x)
         change(y)
@@ -227,7 +227,7 @@ def test_exchanges_are_numpys(change, made):
 @pytest.mark.filterwarnings("ignore:you are shuffling:UserWarning")
 @pytest.mark.parametrize("made", MADE)
 @pytest.mark.parametrize("name", REFUSED)
-def test_an_exchange_of_rows_is_refused(name, made):
+def test_exchange_of_rows_raises(name, made):
     def fun(x):
         y = MADE[made](x)
         REFUSED[name](y)
@@ -239,7 +239,7 @@ def test_an_exchange_of_rows_is_refused(name, made):
 
 
 @pytest.mark.filterwarnings("ignore:you are shuffling:UserWarning")
-def test_a_buffer_of_constants_is_not_shuffled_wrongly():
+def test_shuffle_of_buffer_rows_raises():
     def fun(x):
         order = fnp.arange(8.0).reshape(4, 2)
         np.random.default_rng(0).shuffle(order)

@@ -1,4 +1,4 @@
-"""Operators between traced values and objects with operators of their own: those answer as to an ndarray."""
+"""Operators between traced values and objects that define operators: the object's are called, as with ndarrays."""
 
 import operator
 from array import array
@@ -67,7 +67,7 @@ KINDS = [Apart, Measured, Preferred]
 @pytest.mark.parametrize("rebuilt", [True, False])
 @pytest.mark.parametrize("operation", ARITHMETIC)
 @pytest.mark.parametrize("kind", KINDS)
-def test_operands_with_operators_of_their_own_answer(kind, operation, rebuilt):
+def test_foreign_operand_operators_are_called(kind, operation, rebuilt):
     constant, plain = kind(1.25), lambda x: operation(x, 1.25).sum()
     right = lambda x: operation(x, constant).number.sum()
     left = lambda x: operation(constant, x).number.sum()
@@ -82,18 +82,18 @@ def test_operands_with_operators_of_their_own_answer(kind, operation, rebuilt):
 
 @pytest.mark.parametrize("operation", COMPARISONS)
 @pytest.mark.parametrize("kind", KINDS)
-def test_so_they_do_when_they_are_compared(kind, operation):
+def test_foreign_operand_comparisons_are_called(kind, operation):
     chosen = grad(lambda x: (x * operation(x, kind(1.5)).number).sum())(X)
     np.testing.assert_array_equal(chosen, operation(X, 1.5).astype(float))
 
 
-def test_ufuncs_of_traced_values_give_what_operators_give():
+def test_ufuncs_match_operators_on_foreign_operands():
     measured = Measured(np.array([2.0, 3.0, 4.0]))
     np.testing.assert_array_equal(grad(lambda x: np.multiply(x, measured).number.sum())(X), measured.number)
     np.testing.assert_array_equal(grad(lambda x: fnp.multiply(measured, x).number.sum())(X), measured.number)
 
 
-def test_an_array_that_the_function_made_meets_them_too():
+def test_buffer_with_foreign_operand():
     def f(x):
         made = fnp.ones(3) * Measured(2.0)
         made = made.number
@@ -103,7 +103,7 @@ def test_an_array_that_the_function_made_meets_them_too():
     np.testing.assert_array_equal(grad(f)(X), [1.5, 0.5 + 2.0, 2.0])
 
 
-def test_in_place_the_name_gets_what_the_operand_makes():
+def test_in_place_operator_rebinds_to_foreign_result():
     def f(x):
         y = x * 2.0
         y *= Measured(3.0)
@@ -138,7 +138,7 @@ class Named:
         return other
 
 
-def test_what_says_that_it_is_an_array_is_one():
+def test_operand_with_array_method_is_converted():
     np.testing.assert_array_equal(grad(lambda x: (x * Named() + np.exp(Named())).sum())(X), np.arange(3.0))
     np.testing.assert_array_equal(grad(lambda x: (Named() + x) @ Named())(X), np.arange(3.0))
 
@@ -148,29 +148,29 @@ def test_what_says_that_it_is_an_array_is_one():
     [Knowing(), object(), "text", {1.0}, None],
     ids=lambda x: type(x).__name__,
 )
-def test_of_others_the_error_says_what_is_wrong(operand):
+def test_unsupported_operand_raises(operand):
     shown = "None" if operand is None else f"{type(operand).__name__} "
     with pytest.raises(InputError, match=rf"multiply: argument 1 is not .* {shown}.* Pass arrays"):
         grad(lambda x: x * operand)(X)
 
 
-def test_objects_on_the_left_that_do_not_know_are_named_too():
+def test_unsupported_left_operand_raises():
     with pytest.raises(InputError, match="is not an array or a number, got Knowing"):
         grad(lambda x: Knowing() * x)(X)
 
 
-def test_errors_of_the_operand_are_its_own():
+def test_operand_errors_pass_through():
     with pytest.raises(ZeroDivisionError, match="its own"):
         grad(lambda x: x * Failing())(X)
 
 
-def test_subclasses_of_ndarray_keep_their_error():
+def test_ndarray_subclasses_keep_their_error():
     with pytest.raises(InputError, match="masked array"):
         grad(lambda x: (x * np.ma.array(X, mask=[0, 1, 0])).sum())(X)
 
 
 @pytest.mark.parametrize("sides", [operator.mul, lambda x, y: y * x])
-def test_a_series_of_numpy_is_run_anew_where_its_operator_swallows_the_refusal(sides):
+def test_numpy_series_operator_is_rebuilt(sides):
     series = np.polynomial.Chebyshev([1.0, 2.0])
     np.testing.assert_array_equal(grad(lambda x: sides(x[0], series)(2.0))(X), [5.0, 0.0, 0.0])
 
@@ -204,12 +204,12 @@ LISTS = {
 
 
 @pytest.mark.parametrize("f", LISTS.values(), ids=LISTS)
-def test_lists_of_traced_values_are_operands(f):
+def test_lists_of_tracers_are_operands(f):
     check_grads(f, (np.array([1.5, 0.7]),), order=2)
     assert vmap(f)(np.array([[1.5, 0.7]]))[0] == pytest.approx(f(np.array([1.5, 0.7])))
 
 
-def test_lists_of_what_is_no_number_are_refused():
+def test_lists_of_nonnumbers_raise():
     with pytest.raises(TypeError, match="not an array or a number, got str"):
         grad(lambda x: (x * ["a", x[0]]).sum())(np.ones(2))
 
@@ -220,7 +220,7 @@ NUMBERS = (2, 1.5, 1 + 2j, True, np.float32(1.5), np.float16(1.5), np.int32(2), 
 @pytest.mark.parametrize("y", [*NUMBERS, [1.5, 2.0], np.array(1.5), np.array(2)], ids=repr)
 @pytest.mark.parametrize("symbol", ["iadd", "isub", "imul", "itruediv", "ipow"])
 @pytest.mark.parametrize("dtype", ["float32", "float64", "complex128"])
-def test_views_see_what_an_operator_writes_in_place(dtype, symbol, y):
+def test_in_place_operator_updates_views(dtype, symbol, y):
     def written(x):
         whole = fnp.array(x) * 2 if type(x) is np.ndarray else 2 * x  # inside of a transform both can be written to
         view = whole[:]
@@ -241,7 +241,7 @@ def test_views_see_what_an_operator_writes_in_place(dtype, symbol, y):
 
 @pytest.mark.parametrize("operation", [*ARITHMETIC, *COMPARISONS, np.add, np.maximum, np.dot])
 @pytest.mark.parametrize("other", [range(1, 4), array("d", [1.0, 2.0, 3.0])], ids=type)
-def test_sequences_of_python_are_arrays(operation, other):
+def test_python_sequences_are_operands(operation, other):
     plain = np.asarray(other)
     for f, g in (
         (lambda x: operation(x, other), lambda x: operation(x, plain)),
@@ -269,7 +269,7 @@ class Length:
         return Length(self.value * getattr(other, "value", other))
 
 
-def test_a_traced_value_shows_nothing_by_a_name_that_others_use():
+def test_tracer_has_no_attributes_of_quantity_classes():
     for f in (lambda x: (Length(70.0) * x).value, lambda x: np.multiply(Length(70.0), x).value):
         assert value_and_grad(f)(0.5) == (35.0, 70.0)
         assert jvp(f, (0.5,), (1.0,)) == (35.0, 70.0)

@@ -49,7 +49,7 @@ def check_transposed(ours, numpys, x):
 
 
 @pytest.mark.parametrize("name", ["irfft", "hfft", "irfft2", "irfftn"])
-def test_real_numbers_from_no_entries_are_zeros(name):
+def test_real_inverse_of_empty_input_is_zero(name):
     """NumPy 2.4 reads the first entry from memory outside of the array."""
     several = name.endswith(("2", "n"))
     x = np.zeros((2, 0), complex)
@@ -62,7 +62,7 @@ def test_real_numbers_from_no_entries_are_zeros(name):
 
 
 @pytest.mark.parametrize("name", ["irfft", "hfft", "irfftn"])
-def test_a_number_is_refused_as_numpy_refuses_it(name):
+def test_scalar_raises_as_numpy(name):
     with pytest.raises(Exception) as theirs:  # noqa: PT011, its type is what is compared
         getattr(np.fft, name)(1.0)
     with pytest.raises(theirs.type):
@@ -117,7 +117,7 @@ def test_axes_and_lengths(name, arguments):
 @pytest.mark.parametrize(
     "arguments", [{"s": (2, 4)}, {"s": (None, 4), "axes": (0, 1)}, {"s": (4, None), "axes": (0, 1)}]
 )
-def test_what_numpy_deprecates_warns_on_tracers_too(name, arguments):
+def test_numpy_deprecations_warn_on_tracers(name, arguments):
     x = sample(name, 2, 3)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
@@ -132,7 +132,7 @@ def test_what_numpy_deprecates_warns_on_tracers_too(name, arguments):
             run()
 
 
-def test_no_axes_transform_nothing():
+def test_empty_axes_change_nothing():
     x = array(2, 3)
     assert grad(lambda x: fnp.sum(fnp.fft.fftn(x, axes=())))(x).tolist() == np.ones((2, 3)).tolist()
     for name in ("rfftn", "irfftn"):
@@ -152,7 +152,7 @@ def test_irfft_ignores_imaginary_parts(n, real_at):
     assert moved.tolist() == [0.0] * n
 
 
-def test_the_shift_theorem_differentiates():
+def test_shift_theorem():
     """The power spectrum is shift-invariant, and the phase rotates: d/ds fft(x shifted by s) = -i k fft(x)."""
     x = array(8)
     k = 2 * np.pi * np.fft.fftfreq(8)
@@ -192,14 +192,14 @@ def test_dtypes(name, dtype):
     assert vmap(getattr(fnp.fft, name))(np.stack([x, x])).dtype == want.dtype
 
 
-def test_half_precision_on_jax_arrays():
+def test_fft_of_half_precision_on_jax_arrays():
     x = jnp.asarray(array(4), jnp.float16)
     assert fnp.fft.rfft(x).dtype == jnp.complex64
     assert grad(lambda x: fnp.sum(fnp.abs(fnp.fft.rfft(x))))(x).dtype == jnp.float16
 
 
 @pytest.mark.parametrize("name", [*ONE, *SEVERAL, "fftshift", "ifftshift"])
-def test_numpys_names_dispatch(name):
+def test_numpy_functions_dispatch_on_tracers(name):
     x = sample(name, 3, 3)
     out, pullback = vjp(getattr(np.fft, name), x)
     same(out, getattr(np.fft, name)(x))
@@ -207,7 +207,7 @@ def test_numpys_names_dispatch(name):
 
 
 @pytest.mark.parametrize("name", ["fftfreq", "rfftfreq"])
-def test_frequencies_dispatch(name):
+def test_fftfreq_dispatches_on_tracers(name):
     for n in (1, 4, 5):
         want = -getattr(np.fft, name)(n) / 0.5**2
         same(jacfwd(lambda d, n=n: getattr(np.fft, name)(n, d))(0.5), want)
@@ -242,7 +242,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("call", "error", "match"), [r[1:] for r in REFUSED], ids=[r[0] for r in REFUSED])
-def test_refused_as_numpy_refuses(call, error, match):
+def test_invalid_calls_raise_as_numpy(call, error, match):
     x = array(3)
     with pytest.raises(error, match=match):
         call(np.fft, x)
@@ -261,7 +261,7 @@ def test_lists_and_numbers():
 
 
 @pytest.mark.usefixtures("written")
-def test_out_of_plain_arrays():
+def test_ndarray_as_out_raises():
     with pytest.raises(InputError, match="out"):
         vjp(lambda x: fnp.fft.fft(x, out=np.empty(3, complex)), array(3))
 
@@ -286,7 +286,7 @@ class Counted:
     ("name", "there", "back"),
     [("fft", "fft", "fft"), ("ifft", "ifft", "ifft"), ("rfft", "rfft", "irfft"), ("irfft", "irfft", "rfft")],
 )
-def test_a_pullback_is_one_transform(name, there, back, monkeypatch):
+def test_pullback_costs_one_transform(name, there, back, monkeypatch):
     x = sample(name, 6)
     counted = Counted(monkeypatch)
     out, pullback = vjp(lambda x: getattr(fnp.fft, name)(x), x)
@@ -296,7 +296,7 @@ def test_a_pullback_is_one_transform(name, there, back, monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["fft", "rfft", "irfft"])
-def test_linear_transpose_twice_is_the_transform(name):
+def test_linear_transpose_twice_is_identity(name):
     x = sample(name, 5)
     fun = getattr(fourier, name)
     params = {"n": 6, "axis": 0, "norm": "ortho"}

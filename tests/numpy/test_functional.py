@@ -19,14 +19,14 @@ X = np.array([[0.3, 1.2, -0.5], [1.0, 2.0, 3.0]])
 # ---- along axes -----------------------------------------------------------------------------------------------
 
 
-def test_along_an_axis_the_function_may_hold_traced_values():
+def test_apply_along_axis_with_closure_over_tracers():
     fun = lambda w: fnp.apply_along_axis(lambda v: fnp.dot(v, w), 1, X)
     close(jacrev(fun)(np.ones(3)), X)
     close(jacfwd(fun)(np.ones(3)), X)
     close(vmap(fun)(np.eye(3)), X.T)
 
 
-def test_along_an_axis_the_first_result_decides_the_dtype():
+def test_apply_along_axis_first_result_sets_dtype():
     first = lambda v: v[0] if v[0] > 0.5 else np.int64(1)
     want = np.apply_along_axis(first, 1, X)
     assert fnp.apply_along_axis(first, 1, X).dtype == want.dtype == int
@@ -35,20 +35,20 @@ def test_along_an_axis_the_first_result_decides_the_dtype():
     close(found, [2.5, 2.5])
 
 
-def test_along_an_axis_there_must_be_vectors():
+def test_apply_along_axis_without_vectors_raises():
     with pytest.raises(ValueError, match="iteration dimensions are 0"):
         grad(lambda x: fnp.sum(fnp.apply_along_axis(fnp.sum, 1, x)))(np.ones((0, 3)))
     with pytest.raises(np.exceptions.AxisError):
         fnp.apply_along_axis(fnp.sum, 2, X)
 
 
-def test_along_an_axis_branches_are_python():
+def test_apply_along_axis_branches_per_vector():
     fun = lambda x: fnp.apply_along_axis(lambda v: v[0] if v[0] > 0.5 else -v[1], 1, x)
     close(grad(lambda x: fnp.sum(fun(x)))(X), [[0, -1, 0], [1, 0, 0]])
     close(grad(lambda x: fnp.sum(np.apply_along_axis(lambda v: v[0] * v[1], 1, x)))(X), [[1.2, 0.3, 0], [2, 1, 0]])
 
 
-def test_over_axes_a_wrong_shape_is_refused():
+def test_apply_over_axes_with_wrong_shape_raises():
     with pytest.raises(ValueError, match="correct shape"):
         grad(lambda x: fnp.apply_over_axes(lambda a, axis: fnp.sum(a), x, [0]))(np.ones((2, 2, 2)))
     close(grad(lambda x: fnp.sum(np.apply_over_axes(np.sum, x, 0) ** 2))(X), 2 * np.stack([X.sum(0)] * 2))
@@ -61,20 +61,20 @@ def rooted(x):
     return fnp.piecewise(x, [x > 0], [fnp.sqrt, lambda v: -v])
 
 
-def test_pieces_no_branch_spoils_another():
+def test_piecewise_branches_do_not_spread_nan():
     x = np.array([-4.0, 0.0, 4.0])
     close(grad(lambda x: fnp.sum(rooted(x)))(x), [-1.0, -1.0, 0.25])
     close(jvp(rooted, (x,), (np.ones(3),))[1], [-1.0, -1.0, 0.25])
 
 
-def test_pieces_in_a_batch():
+def test_piecewise_under_vmap():
     x = np.array([-4.0, 1.0, 4.0])
     close(vmap(rooted)(x), rooted(x))
     close(vmap(grad(rooted))(x), [-1.0, 0.5, 0.25])
     close(vmap(lambda x: jvp(rooted, (x,), (1.0,))[1])(x), [-1.0, 0.5, 0.25])
 
 
-def test_pieces_under_jit():
+def test_piecewise_under_jit():
     x = np.array([-4.0, 1.0, 4.0])
     with precision_switch(jax)(True):
         close(jax.jit(rooted)(jnp.asarray(x)), rooted(x))
@@ -92,7 +92,7 @@ def test_pieces_under_jit():
         (lambda x: [x > 9], [fnp.sin, 2]),
     ],
 )
-def test_pieces_as_numpy_has_them(conditions, functions):
+def test_piecewise_matches_numpy(conditions, functions):
     for x in (X[0], np.array(0.5), np.arange(-2, 3)):
         plain = [getattr(np, f.__name__, f) if callable(f) else f for f in functions]
         want = np.piecewise(x, conditions(x), plain)
@@ -104,7 +104,7 @@ def test_pieces_as_numpy_has_them(conditions, functions):
             close(vjp(lambda x: fnp.piecewise(x, conditions(x), functions), x)[0], want)
 
 
-def test_pieces_numbers_and_arguments_have_derivatives():
+def test_piecewise_constants_and_arguments_have_derivatives():
     x = np.array([-1.0, 2.0, 3.0])
     scaled = lambda v, s, power=1: v * s**power
     fun = lambda c, s: fnp.piecewise(x, [x < 0, x > 2.5], [c, scaled, 0.0], s, power=2)
@@ -114,7 +114,7 @@ def test_pieces_numbers_and_arguments_have_derivatives():
     close(found, [1.0, 2.0, 3.0])
 
 
-def test_pieces_refusals():
+def test_invalid_piecewise_raises():
     with pytest.raises(ValueError, match="with 1 condition"):
         grad(lambda x: fnp.sum(fnp.piecewise(x, [x > 0], [1, 2, 3])))(X)
     with pytest.raises(InputError, match="piecewise: the result has the dtype of x"):
@@ -130,7 +130,7 @@ def ramp(x, slope=1.0):
     return x * slope if x > 0 else 0.0
 
 
-def test_vectorized_functions_branch():
+def test_vectorize_branches_per_element():
     close(grad(lambda x: fnp.sum(ramp(x)))(X), X > 0)
     close(jvp(ramp, (X,), (X,))[1], np.maximum(X, 0))
     close(grad(lambda s: fnp.sum(ramp(X, s)))(2.0), np.maximum(X, 0).sum())
@@ -139,7 +139,7 @@ def test_vectorized_functions_branch():
     assert ramp.__name__ == "ramp"
 
 
-def test_vectorized_functions_of_plain_values_are_numpys():
+def test_vectorize_of_plain_values_matches_numpy():
     want = np.vectorize(ramp.pyfunc)(X)
     found = ramp(X)
     assert found.dtype == want.dtype
@@ -148,13 +148,13 @@ def test_vectorized_functions_of_plain_values_are_numpys():
     assert fnp.vectorize(lambda: 3)() == 3
 
 
-def test_vectorized_functions_may_hold_traced_values():
+def test_vectorize_with_closure_over_tracers():
     fun = lambda c: fnp.vectorize(lambda x: x * c)(X)
     close(jacrev(fun)(2.0), X)
     close(vmap(fun)(np.array([1.0, 2.0])), np.stack([X, 2 * X]))
 
 
-def test_vectorized_functions_as_decorators_with_arguments():
+def test_vectorize_as_decorator_with_arguments():
     @fnp.vectorize(otypes=[float, np.float32], excluded={1, "flag"}, doc="Two.")
     def two(x, rest, flag=True):
         return (x * rest[1], 1) if flag else (x, 0)
@@ -167,7 +167,7 @@ def test_vectorized_functions_as_decorators_with_arguments():
     assert vjp(lambda x: two(x, [1.0, 2.0]), np.ones((0, 2)))[0][0].shape == (0, 2)
 
 
-def test_vectorized_functions_of_arrays():
+def test_vectorize_with_signature():
     solve = fnp.vectorize(lambda a, b: (a @ b, fnp.sum(b)), signature="(m,n),(n)->(m),()")
     a, b = np.arange(12.0).reshape(2, 2, 3), np.ones((2, 3))
     product, total = vjp(solve, a, b)[0]
@@ -185,13 +185,13 @@ def test_vectorized_functions_of_arrays():
         ((np.ones(3), np.ones(3)), ValueError, "enough dimensions"),
     ],
 )
-def test_vectorized_functions_check_their_signature(args, error, message):
+def test_vectorize_checks_signature(args, error, message):
     fun = fnp.vectorize(lambda a, b: a @ b, signature="(m,n),(n)->(m)")
     with pytest.raises(error, match=message):
         vjp(fun, *args)
 
 
-def test_vectorized_functions_check_their_results():
+def test_vectorize_checks_results():
     short = fnp.vectorize(lambda a: a[0], signature="(n)->(n)")
     pair = fnp.vectorize(lambda a: (a, a), signature="(n)->(n)")
     changing = fnp.vectorize(lambda a: a[1:], signature="(n)->(n)")
@@ -200,7 +200,7 @@ def test_vectorized_functions_check_their_results():
             vjp(fun, np.ones(3))
 
 
-def test_vectorized_functions_of_nothing():
+def test_vectorize_of_empty_arrays():
     with pytest.raises(ValueError, match="size 0 inputs unless"):
         vjp(ramp, np.ones(0))
     longer = fnp.vectorize(lambda a: a, otypes="d", signature="(n)->(m)")
@@ -210,12 +210,12 @@ def test_vectorized_functions_of_nothing():
     assert vjp(same, np.ones((0, 2)))[0].shape == (0, 2)
 
 
-def test_vectorized_functions_pickle():
+def test_vectorize_pickles():
     again = pickle.loads(pickle.dumps(fnp.vectorize(fnp.sin, otypes="d")))
     close(grad(lambda x: fnp.sum(again(x)))(X), np.cos(X))
 
 
-def test_what_is_vectorized_is_a_function():
+def test_vectorize_of_noncallable_raises():
     with pytest.raises(TypeError, match="keyword arguments"):
         fnp.vectorize("text")
 
@@ -223,7 +223,7 @@ def test_what_is_vectorized_is_a_function():
 # ---- ufuncs of Python functions, positions --------------------------------------------------------------------
 
 
-def test_ufuncs_of_python_functions():
+def test_frompyfunc():
     fun = fnp.frompyfunc(lambda x: x * x + 1, 1, 1)
     assert isinstance(fun, np.ufunc)
     assert fun([1, 2]).dtype == object
@@ -232,7 +232,7 @@ def test_ufuncs_of_python_functions():
         grad(lambda x: fun(x))(1.0)
 
 
-def test_functions_of_positions():
+def test_fromfunction():
     fun = lambda c: fnp.fromfunction(lambda i, j, power: c * i + j**power, (2, 2), dtype=int, power=2)
     close(jacrev(fun)(1.5), [[0, 0], [1, 1]])
     close(fun(1.5), [[0, 1], [1.5, 2.5]])

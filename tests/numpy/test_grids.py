@@ -42,7 +42,7 @@ def same(got, want):
         lambda a: (np.s_[a:5:3j],),
     ],
 )
-def test_grids_are_numpys(key, dtype):
+def test_mgrid_and_ogrid_match_numpy(key, dtype):
     a = dtype(1)
     for name in ("mgrid", "ogrid"):
         ours, theirs = getattr(fnp, name), getattr(np, name)
@@ -50,7 +50,7 @@ def test_grids_are_numpys(key, dtype):
         same(traced(make, a if dtype is not np.int64 else 1.0), theirs[key(a)])
 
 
-def test_what_decides_a_number_of_points_has_no_derivative():
+def test_slice_stop_has_no_derivative():
     """The stop of a slice with a step only determines the number of points, as in ``arange``."""
     grid = lambda a, b, c: fnp.mgrid[a:b:c]
     for jacobian in (jacrev, jacfwd):
@@ -61,7 +61,7 @@ def test_what_decides_a_number_of_points_has_no_derivative():
 
 
 @pytest.mark.parametrize("make", [lambda a: fnp.mgrid[a:5], lambda a: fnp.ogrid[0:1, a:5], lambda a: fnp.r_[a:5]])
-def test_a_number_of_points_that_differs_is_refused(make):
+def test_differing_numbers_of_points_in_batch_raise(make):
     with pytest.raises(ConcretizationError, match="arange"):
         vmap(make)(np.array([1.0, 3.0]))
 
@@ -83,18 +83,18 @@ ROWS = [
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("row", ROWS)
-def test_rows_are_numpys(row, dtype):
+def test_r_matches_numpy(row, dtype):
     same(traced(lambda x: row(fnp.r_, x), dtype(X)), row(np.r_, dtype(X)))
 
 
 @pytest.mark.parametrize(
     "row", [lambda c, x: c[x[0], x[1]], lambda c, x: c[x, x], lambda c, x: c[x[0], 0:3], lambda c, x: c["0", x, x]]
 )
-def test_columns_are_numpys(row):
+def test_c_matches_numpy(row):
     same(traced(lambda x: row(fnp.c_, x), X), row(np.c_, X))
 
 
-def test_rows_refuse():
+def test_invalid_r_raises():
     with pytest.raises(InputError, match=r"r_: a matrix cannot be made of traced values, got 'r'"):
         traced(lambda x: fnp.r_["r", x[0]], X)
     with pytest.raises(InputError, match=r"c_: matrices are not supported, got '1 2; 3 4'. Use block"):
@@ -105,7 +105,7 @@ def test_rows_refuse():
         traced(lambda x: fnp.r_[x[0], "0"], X)
 
 
-def test_plain_ones_are_numpys_own():
+def test_index_tricks_on_plain_values_match_numpy():
     same(fnp.r_[1:3, 5], np.r_[1:3, 5])
     same(fnp.c_[[1, 2]], np.c_[[1, 2]])
     assert len(fnp.r_) == len(np.r_) == 0
@@ -128,7 +128,7 @@ def test_ndenumerate():
 
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("index", ["c_index", "f_index"])
-def test_nditer_goes_as_numpys(order, index):
+def test_nditer_matches_numpy(order, index):
     def seen(nditer, x):
         it = nditer(x, ["multi_index", index], [["readonly"]], order=order)
         return [(it.multi_index, it.index, it.iterindex, it.nop, it.ndim, it.shape, it.itersize, v) for v in it]
@@ -141,7 +141,7 @@ def test_nditer_goes_as_numpys(order, index):
     same(np.array(found), X.ravel(order))
 
 
-def test_nditer_by_hand():
+def test_nditer_manual_iteration():
     def fun(x, y):
         total = 0.0
         with fnp.nditer([x, y], order="C") as it:
@@ -161,7 +161,7 @@ def test_nditer_by_hand():
     assert [float(v) for v in itertools.islice(fnp.nditer(X), 2)] == [1.5, -2.0]
 
 
-def test_nditer_writes_to_new_arrays():
+def test_nditer_allocates_outputs():
     def squares(nditer, x, order):
         it = nditer([x, 2.0, None], [], [["readonly"], ["readonly"], ["writeonly", "allocate"]], order=order)
         for a, b, z in it:
@@ -175,7 +175,7 @@ def test_nditer_writes_to_new_arrays():
     assert [part.dtype for part in narrow] == [np.float32, np.int64]
 
 
-def test_nditer_of_nothing():
+def test_nditer_of_empty_arrays():
     empty = np.zeros((0, 2))
     with pytest.raises(ValueError, match="zero-sized"):
         traced(lambda x: [*fnp.nditer(x)], empty)
@@ -192,7 +192,7 @@ def test_nditer_of_nothing():
         ({"unknown": 1}, "unknown"),
     ],
 )
-def test_nditer_refuses_what_needs_memory(options, what):
+def test_nditer_raises_where_memory_is_needed(options, what):
     with pytest.raises(
         InputError, match=rf"nditer: it goes through traced values one element at a time, got {what}.*Use whole-array"
     ):
@@ -203,7 +203,7 @@ def test_nditer_refuses_what_needs_memory(options, what):
         traced(lambda x: fnp.nditer(x, None, [["readonly"], ["writeonly"]]), X)
 
 
-def test_nditer_keeps_to_its_flags():
+def test_nditer_checks_flags():
     it = []
     vjp(lambda x: (it.append(fnp.nditer(x)), fnp.sum(x))[1], X)
     with pytest.raises(ValueError, match="multi-index"):
@@ -230,7 +230,7 @@ ASKED = {
 
 
 @pytest.mark.parametrize("name", ASKED)
-def test_answers_are_numpys(name):
+def test_questions_match_numpy(name):
     answers = []
     x = X.copy() if "memory" not in name else X
     grad(lambda x: (answers.append(ASKED[name](fnp, x)), fnp.sum(x))[1])(x)  # vjp would make a copy
@@ -257,7 +257,7 @@ def test_memory_of_other_libraries_is_not_shared():
     assert not fnp.may_share_memory(jnp.ones(2), np.ones(2))
 
 
-def test_no_number_is_a_missing_date():
+def test_isnat_of_numbers_raises():
     assert fnp.isnat(np.datetime64("NaT", "s"))
     for x in (X, None):
         with pytest.raises(TypeError, match="isnat"):
@@ -274,7 +274,7 @@ def test_real_if_close_in_a_batch():
     same(tangent, z.real)
 
 
-def test_asarray_chkfinite_looks():
+def test_asarray_chkfinite_checks_values():
     for bad in (np.nan, np.inf):
         with pytest.raises(ValueError, match="must not contain infs or NaNs"):
             traced(fnp.asarray_chkfinite, np.array([1.0, bad]))
@@ -283,7 +283,7 @@ def test_asarray_chkfinite_looks():
     same(traced(lambda x: fnp.asarray_chkfinite([x, 1.0], np.float32), 2.0), np.float32([2, 1]))
 
 
-def test_bits_under_vmap():
+def test_packbits_under_vmap():
     x = np.array([[1, 0, 1], [0, 0, 1]])
     same(vmap(fnp.packbits)(x), np.stack([np.packbits(row) for row in x]))
     with pytest.raises(TypeError, match="integer or boolean"):
@@ -292,7 +292,7 @@ def test_bits_under_vmap():
         traced(fnp.unpackbits, X)
 
 
-def test_arrays_from_elsewhere():
+def test_arrays_from_dlpack_iterators_and_buffers():
     same(grad(lambda x: fnp.sum(fnp.from_dlpack(x) ** 2))(X), 2 * X)
     same(fnp.from_dlpack(jnp.ones(2)), np.ones(2))
     same(grad(lambda x: fnp.sum(fnp.fromiter((v * i for i, v in enumerate(x)), float, 2)))(X[0]), np.array([0.0, 1, 0]))

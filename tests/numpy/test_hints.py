@@ -25,7 +25,7 @@ K = scipy.sparse.eye(3, format="csc")
 rng = np.random.default_rng(0)
 
 
-def said(program, x=X):
+def error_text(program, x=X):
     """Return the text of the error that ``program`` raises, its notes included."""
     with pytest.raises(Exception, match=r".+") as caught:
         grad(lambda x: np.sum(program(x)))(x)
@@ -82,13 +82,13 @@ INSTEAD = {
 
 
 @pytest.mark.parametrize(("program", "hint"), INSTEAD.values(), ids=INSTEAD)
-def test_what_to_call_instead(program, hint):
-    text = said(program)
+def test_error_names_function_to_call_instead(program, hint):
+    text = error_text(program)
     assert hint in text
     assert f"at {__file__}" in text
 
 
-def test_every_transform_says_it_once():
+def test_every_transform_adds_hint_once():
     def program(x):
         return scipy.sparse.linalg.splu(K).solve(x)
 
@@ -104,7 +104,7 @@ def test_every_transform_says_it_once():
         assert len(caught.value.__notes__) == 1
 
 
-def test_errors_of_the_users_own_stay_as_they_are():
+def test_user_errors_are_unchanged():
     for error in (ValueError("Tracer"), KeyError("x"), AttributeError("ReverseTracer")):
 
         def program(x, error=error):
@@ -118,7 +118,7 @@ def test_errors_of_the_users_own_stay_as_they_are():
     assert not hasattr(caught.value, "__notes__")
 
 
-def test_without_source_nothing_is_guessed():
+def test_no_hint_without_source():
     made = {}
     exec("def program(rng, x):\n    return rng.normal(x)", made)
     with pytest.raises(ConcretizationError) as caught:
@@ -142,7 +142,7 @@ ASSERTIONS = {
 
 
 @pytest.mark.parametrize("name", ASSERTIONS)
-def test_numpys_assertions_compare_constants(name):
+def test_numpy_assertions_compare_constants(name):
     """NumPy's assertions convert their argument to an array, as code does that loses the derivative."""
     check = getattr(np.testing, name)
 
@@ -180,12 +180,12 @@ def test_approx_compares_constants():
         grad(program)(X, 3.0)
 
 
-def test_numpys_assertions_know_no_examples():
+def test_numpy_assertions_on_batch_raise():
     with pytest.raises(ConcretizationError, match="examples"):
         vmap(lambda x: (np.testing.assert_allclose(x, X), x)[1])(np.stack([X, X]))
 
 
-def test_percent_is_refused_as_float_is():
+def test_percent_format_raises_like_float():
     """``"%.2f" % x`` calls ``float(x)``, and only the caller's source could distinguish the two."""
     form = "%.1f"
     for refused in (
@@ -212,7 +212,7 @@ def test_percent_is_refused_as_float_is():
 
 
 @pytest.mark.parametrize("name", ["base", "ctypes", "data", "flags", "strides"])
-def test_memory_is_an_attribute_error_that_says_more(name):
+def test_memory_attributes_raise_attribute_error(name):
     def program(x):
         assert not hasattr(x, name)
         assert getattr(x, name, None) is None
@@ -227,7 +227,7 @@ def test_memory_is_an_attribute_error_that_says_more(name):
 # ---- views -----------------------------------------------------------------------------------------------
 
 
-def test_complex_numbers_are_viewed_as_pairs_and_back():
+def test_complex_view_as_pairs_and_back():
     z = np.array([[1.0 + 2.0j, -0.5j], [3.0, 1.0 - 1.0j]])
     check_grads(lambda z: z.view(float), (z,), order=2)
     check_grads(lambda x: x.view(complex) ** 2, (z.view(float),), order=2)
@@ -247,7 +247,7 @@ def test_complex_numbers_are_viewed_as_pairs_and_back():
         np.testing.assert_array_equal(grad(lambda x, same=same: np.sum(same(x) ** 2))(X), 2 * X)
 
 
-def test_views_see_writes_and_refuse_their_own():
+def test_dtype_views_see_writes_and_are_read_only():
     def seen(x):
         y = x * 1.0
         pairs, itself = y.view(complex), y.view()
@@ -277,7 +277,7 @@ def test_views_see_writes_and_refuse_their_own():
         (lambda x: x[0].view(complex), ValueError),
     ],
 )
-def test_views_of_bits_are_refused(asked, error):
+def test_reinterpreting_views_raise(asked, error):
     with pytest.raises(error):
         grad(lambda x: np.sum(asked(x)).real)(X)
 
@@ -292,7 +292,7 @@ class Named(np.ndarray):
 
 
 @pytest.mark.parametrize("run", [lambda slope: slope, as_written()])
-def test_classes_derived_from_ndarray_are_named(run):
+def test_ndarray_subclass_is_named(run):
     with pytest.raises(ConversionError, match=r"Named is a subclass of numpy\.ndarray.*: use the array from which"):
         run(grad(lambda x: Named(x, "signal").sum()))(X)
 

@@ -171,7 +171,7 @@ BAD = [
 
 
 @pytest.mark.parametrize("index", BAD, ids=str)
-def test_refused_in_numpys_words(index):
+def test_invalid_index_raises_as_numpy(index):
     x = np.arange(3.0)
     with pytest.raises(IndexError) as numpys:
         x[index]
@@ -189,18 +189,18 @@ def test_refused_in_numpys_words(index):
         assert str(ours.value) == str(numpys.value)
 
 
-def test_refused_arrays_that_do_not_broadcast():
+def test_nonbroadcastable_index_arrays_raise():
     x = np.ones((3, 3))
     with pytest.raises(IndexError, match="shape mismatch"):
         vmap(lambda x: x[[0, 1], [0, 1, 2]])(np.stack([x, x]))
 
 
-def test_traced_float_index_is_refused():
+def test_traced_float_index_raises():
     with pytest.raises(IndexError, match="integer"):
         grad(lambda i: fnp.arange(3.0)[None, ...].sum() + getitem(np.arange(3.0), i))(1.0)
 
 
-def test_batched_mask_says_use_where():
+def test_batched_mask_error_names_where():
     xs = np.array([[1.0, -1.0], [2.0, 3.0]])
     for fun in (
         lambda x: x[x > 0],
@@ -226,7 +226,7 @@ def test_mask_from_traced_values():
     np.testing.assert_array_equal(vmap(lambda x: x[mask])(np.stack([x, -x])), [[1.0, 3.0], [-1.0, -3.0]])
 
 
-def test_positions_of_floats_are_constants():
+def test_positions_of_nonzero_elements_are_constants():
     x = np.array([[0.0, 3.0], [4.0, 0.0]])
     for name in ("nonzero", "flatnonzero", "argwhere"):
         want = getattr(np, name)(x)
@@ -247,7 +247,7 @@ def mixed_reads(x):
     return total
 
 
-def test_pieces_of_all_sorts_in_every_order():
+def test_mixed_reads_to_third_order():
     x = np.random.default_rng(0).normal(size=5)
     np.testing.assert_allclose(grad(mixed_reads)(x), jax.grad(mixed_reads_for_jax)(x), rtol=1e-12)
     want = run_eagerly(jax.hessian(mixed_reads_for_jax), x)
@@ -259,7 +259,7 @@ def test_pieces_of_all_sorts_in_every_order():
         np.testing.assert_allclose(vmap(ours)(np.stack([x, x])), [third, third], rtol=1e-10, atol=1e-11)
 
 
-def test_pieces_of_all_sorts_of_jax_arrays():
+def test_mixed_reads_of_jax_arrays():
     x = np.random.default_rng(0).normal(size=5)
     want = jax.grad(mixed_reads_for_jax)(x)
     np.testing.assert_allclose(grad(mixed_reads)(jnp.asarray(x)), want, rtol=1e-12)
@@ -308,7 +308,7 @@ def test_reads_share_one_buffer(made, n):
     assert made.count(n) <= 6
 
 
-def test_second_order_is_one_scatter_and_n_reads():
+def test_second_order_makes_one_scatter():
     from funcgrad.graph import GraphTrace
 
     def operations(n):
@@ -323,7 +323,7 @@ def test_second_order_is_one_scatter_and_n_reads():
     assert len(operations(50)) < 11 * len(operations(5))
 
 
-def test_index_changed_after_the_read():
+def test_index_array_changed_after_read():
     """A program may reuse and change one index array."""
     x, index = np.arange(4.0), np.array([0, 1])
 
@@ -366,7 +366,7 @@ def test_dtypes(dtype):
 
 
 @pytest.mark.parametrize("shape", [(50, 7), (50, 3, 2), (50, 0)])
-def test_many_rows_are_added_in_pieces(shape):
+def test_many_rows_are_added_in_blocks(shape):
     """Rows with numbers from both ends, more than one piece of them, in first and in forward over reverse mode."""
     rows = np.random.default_rng(0).integers(-50, 50, (40, 500))
     weights = np.random.default_rng(1).normal(size=(*rows.shape, *shape[1:]))
@@ -379,7 +379,7 @@ def test_many_rows_are_added_in_pieces(shape):
     np.testing.assert_allclose(vjp(grad(f), table)[1](table)[0], expected, atol=1e-11)
 
 
-def test_rows_are_added_without_a_table_of_their_places():
+def test_rows_are_added_without_index_table():
     rows = np.arange(200_000) % 50
     read, pullback = vjp(lambda t: t[rows], np.ones((50, 10)))
     tracemalloc.start()
@@ -392,7 +392,7 @@ def test_rows_are_added_without_a_table_of_their_places():
     assert peak < read.nbytes / 4
 
 
-def test_a_large_table_read_in_few_places():
+def test_large_table_with_few_reads():
     """Few positions are added one by one, many positions by counting."""
     table = np.zeros((1000, 4))
     for index in (np.array([7, 7, 999]), np.tile(np.array([7, 7, 999]), 100)):
@@ -402,7 +402,7 @@ def test_a_large_table_read_in_few_places():
         assert g.sum() == index.size
 
 
-def test_batched_position_from_argmax():
+def test_batched_index_from_argmax():
     xs = np.random.default_rng(0).normal(size=(4, 5))
     pick = lambda x: x[fnp.argmax(x)] ** 2
     np.testing.assert_allclose(vmap(pick)(xs), xs.max(1) ** 2)
@@ -411,7 +411,7 @@ def test_batched_position_from_argmax():
     np.testing.assert_allclose(grad(lambda xs: fnp.sum(vmap(pick)(xs)))(xs), want)
 
 
-def test_unravelled_positions_under_vmap():
+def test_unravel_index_under_vmap():
     xs = np.random.default_rng(0).normal(size=(4, 2, 3))
 
     def largest(x, order):
@@ -450,7 +450,7 @@ def _written(x, place):
         lambda x, place: fnp.polyder(x, place)[0] * x[0],
     ],
 )
-def test_positions_of_a_batch_in_lists_and_texts(f):
+def test_batched_index_in_lists_and_strings(f):
     def at_largest(x):
         return f(x, fnp.argmax(x))
 
@@ -459,7 +459,7 @@ def test_positions_of_a_batch_in_lists_and_texts(f):
         np.testing.assert_allclose(vmap(grad(at_largest))(xs), want, rtol=1e-14)
 
 
-def test_positions_in_lists_may_differ_between_examples():
+def test_index_lists_differ_between_examples():
     xs = np.array([[1.0, 2.0, 0.5], [0.4, 2.1, 9.0]])
     found = vmap(grad(lambda x: x[[fnp.argmax(x), 0]].prod()))(xs)
     np.testing.assert_array_equal(found, [[2.0, 1.0, 0.0], [9.0, 0.0, 0.4]])
@@ -468,7 +468,7 @@ def test_positions_in_lists_may_differ_between_examples():
     assert shown == ["[1 2]"]
 
 
-def test_positions_must_be_integers():
+def test_noninteger_positions_raise():
     for fun in (lambda x: fnp.take(x, x), lambda x: fnp.choose(x, [x, x]), lambda x: fnp.unravel_index(x, (9,))):
         with pytest.raises(TypeError, match="must be integers"):
             vjp(fun, np.array([0.0, 1.0]))
@@ -521,7 +521,7 @@ def test_scatter_sum_is_linear():
 @pytest.mark.parametrize(
     "index", [range(3), range(0), range(-1, -4, -2), (slice(None), range(2)), (range(2), None, [0, 1]), (..., range(4))]
 )
-def test_ranges_are_lists_of_integers(index):
+def test_range_as_index(index):
     x = np.random.default_rng(0).normal(size=(4, 5))
     want = np.zeros_like(x)
     np.add.at(want, index, 2 * x[index])
@@ -537,7 +537,7 @@ def test_ranges_are_lists_of_integers(index):
         grad(lambda x: fnp.sum(x[range(3, 9)]))(x)
 
 
-def test_an_open_mesh_of_numbers_keeps_their_derivative():
+def test_ix_of_floats_keeps_derivative():
     x, y = np.array([0.5, 1.5, 2.5]), np.array([1.0, 3.0])
     weights = np.arange(6.0).reshape(3, 2)
     table = lambda x, y: (lambda a, b: fnp.sum(weights * a * b * b))(*np.ix_(x, y))
@@ -555,7 +555,7 @@ def test_an_open_mesh_of_numbers_keeps_their_derivative():
 )
 @pytest.mark.parametrize("rows", [[0, -1, 2, 2], [[1, 3], [0, -4]], [], [True, False, True, False]])
 @pytest.mark.parametrize("rest", [(), (slice(None),), (slice(0, 3, 1),), (slice(1, None),), (slice(None, None, -1),)])
-def test_rows_come_as_numpy_gives_them(x, rows, rest):
+def test_rows_match_numpy(x, rows, rest):
     """Check values, type, memory order and refusals on every path."""
     kinds = (bool,) if rows and type(rows[0]) is bool else (np.int64, np.int32, np.uint64)
     for array in (x, np.asfortranarray(x), x[::-1]):
@@ -571,14 +571,14 @@ def test_rows_come_as_numpy_gives_them(x, rows, rest):
 
 
 @pytest.mark.parametrize("shape", [(4, 3), (0, 3), (4, 0)])
-def test_rows_that_are_not_there_are_refused(shape):
+def test_out_of_range_rows_raise(shape):
     with pytest.raises(IndexError, match=r"out of bounds|empty"):
         getitem_of_array(np.ones(shape), np.array([shape[0]]))
 
 
 @pytest.mark.parametrize("x", [np.array(0.7), np.array([0.7]), np.array([[0.7, -0.2], [0.3, 1.1]])], ids=np.shape)
 @pytest.mark.parametrize("index", [..., 0, (0, 0), np.array([0, 0]), (slice(None), 0)], ids=str)
-def test_parts_and_a_whole_in_a_second_derivative(x, index):
+def test_sparse_and_dense_cotangents_in_second_derivative(x, index):
     """Cotangents of parts are added to that of the whole at every level; here that cotangent is a tracer."""
     index = index if np.ndim(x) == 2 or index is ... or (np.ndim(x) and type(index) is not tuple) else ()
 
@@ -594,7 +594,7 @@ def test_parts_and_a_whole_in_a_second_derivative(x, index):
     np.testing.assert_allclose(jacrev(grad(f))(x).reshape(x.size, x.size), np.diag(want.ravel()), rtol=1e-13)
 
 
-def test_an_array_made_inside_that_is_an_index_may_be_written_to_afterwards():
+def test_buffer_used_as_index_is_written_later():
     def read(x):
         rows = fnp.arange(3)
         part, pair = x[rows], x[rows, rows]
@@ -606,7 +606,7 @@ def test_an_array_made_inside_that_is_an_index_may_be_written_to_afterwards():
     np.testing.assert_allclose(jvp(grad(read), (x,), (x,))[1], 2 * x + 6 * np.diag(np.diag(x)) ** 2)
 
 
-def test_an_array_made_inside_that_is_no_index_is_refused_as_by_numpy():
+def test_float_buffer_as_index_raises_as_numpy():
     for index in (fnp.array(1.5), (fnp.array([0.5, 1.0]), 0)):
         with pytest.raises(IndexError):
             grad(lambda x, index=index: fnp.sum(x[index]))(np.ones((3, 3)))
@@ -616,7 +616,7 @@ def test_an_array_made_inside_that_is_no_index_is_refused_as_by_numpy():
 
 @pytest.mark.parametrize("whole", [False, True])
 @pytest.mark.parametrize("constant", [False, True])
-def test_reads_of_rows_in_hessian_products(whole, constant):
+def test_row_reads_in_hessian_products(whole, constant):
     rows, weights = np.array([2, 0, 2, 1]), np.arange(1.0, 13.0).reshape(4, 3)
 
     def cost(x):
@@ -628,12 +628,12 @@ def test_reads_of_rows_in_hessian_products(whole, constant):
     found = jvp(grad(cost), (x,), (v,))[1]
     eps = 1e-6
     np.testing.assert_allclose(found, (grad(cost)(x + eps * v) - grad(cost)(x - eps * v)) / (2 * eps), rtol=1e-7)
-    np.testing.assert_array_equal(found, jvp(looked_at(cost), (x,), (v,))[1])
+    np.testing.assert_array_equal(found, jvp(gradient_under_debug_nans(cost), (x,), (v,))[1])
 
 
 @pytest.mark.parametrize("shape", [(1,), (2,), (2, 3)])
 @pytest.mark.parametrize("index", [0, slice(1), np.array([0, -1, 0])], ids=repr)
-def test_reads_in_a_checkpoint_that_forward_mode_runs_again(shape, index):
+def test_reads_in_checkpoint_rerun_by_forward_mode(shape, index):
     points = np.linspace(0.5, 2.0, int(np.prod(shape))).reshape(shape)
 
     def slope(x):
@@ -649,7 +649,7 @@ def test_reads_in_a_checkpoint_that_forward_mode_runs_again(shape, index):
     np.testing.assert_allclose(pushed(checkpoint(slope)), pushed(slope), rtol=1e-13)
 
 
-def looked_at(cost):
+def gradient_under_debug_nans(cost):
     """Return the gradient inside ``debug_nans``, where operations take the general path."""
 
     def slope(x):

@@ -1,4 +1,4 @@
-"""Results of NumPy's functions are a number, an array or a view as NumPy's are, in the same memory order.
+"""Results are a number, an array or a view where NumPy's are, and have the same memory order.
 
 This decides which objects see a write to the result, to a view of the result, or to its ``ravel``.
 """
@@ -22,13 +22,13 @@ DIFFER = (
 )
 
 
-def tried(case):
+def is_compared(case):
     """Return whether the test compares ``case``."""
     other = case.id.startswith(("scipy.", "polynomial.", *DIFFER))
     return bool(case.live) and case.numpy is not None and not other
 
 
-ROWS = [row for row in cases.rows() if any(map(tried, row.cases))]
+ROWS = [row for row in cases.rows() if any(map(is_compared, row.cases))]
 #: Results of NumPy's broadcasts cannot be written to, so their order does not matter; batches are not broadcast.
 BROADCAST = ("broadcast_to", "broadcast_arrays")
 
@@ -82,14 +82,14 @@ MODES = {
 }
 
 
-def told(case, mode, *, gaps=False):
+def described_pair(case, mode, *, gaps=False):
     """Return descriptions for NumPy and for ``mode``, with ``gaps`` in memory or not; None if it does not run."""
     live, found = tuple(case.primals), []
     each = [np.stack([x, x], -1)[..., 0] if isinstance(x, np.ndarray) else x for x in live]
 
     def noted(*args):
-        outs, told = results(case, case.fun, None if gaps else fnp, args)
-        found.append(told)
+        outs, described_pair = results(case, case.fun, None if gaps else fnp, args)
+        found.append(described_pair)
         return [out for out in outs if cases.kind_of(out) in "fc"]
 
     try:
@@ -102,23 +102,25 @@ def told(case, mode, *, gaps=False):
 
 
 @pytest.mark.parametrize("row", ROWS, ids=[row.op.name for row in ROWS])
-def test_a_result_lies_in_memory_as_numpys_does(row):
+def test_memory_layout_matches_numpy(row):
     ran = 0
     for mode in MODES:
         if "vmap" in mode and row.op.name in BROADCAST:
             continue
-        for case in filter(tried, row.cases):
-            if (pair := told(case, mode)) is not None:
+        for case in filter(is_compared, row.cases):
+            if (pair := described_pair(case, mode)) is not None:
                 ran += 1
                 assert pair[1] == pair[0], f"{case.id}, {mode}"
     assert ran
 
 
 @pytest.mark.parametrize("row", ROWS, ids=[row.op.name for row in ROWS])
-def test_so_it_does_where_the_axis_of_a_batch_is_the_last_in_memory(row):
+def test_memory_layout_with_batch_axis_last(row):
     for mode in MODES:
         if "last" in mode and row.op.name not in BROADCAST:
-            for case in filter(tried, row.cases):
-                if (pair := told(case, mode, gaps=True)) is not None:  # views of arguments cannot be written to
+            for case in filter(is_compared, row.cases):
+                if (
+                    pair := described_pair(case, mode, gaps=True)
+                ) is not None:  # views of arguments cannot be written to
                     new = [i for i, text in enumerate(pair[0]) if "view" not in text]
                     assert [pair[1][i] for i in new] == [pair[0][i] for i in new], f"{case.id}, {mode}"

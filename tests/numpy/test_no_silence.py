@@ -157,7 +157,7 @@ def derivatives(call, x, t):
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_no_derivative_is_lost_in_silence(name):
+def test_no_derivative_is_lost_silently(name):
     warnings.simplefilter("ignore")
     for x in POINTS:
         t = direction(x)
@@ -170,17 +170,17 @@ def test_no_derivative_is_lost_in_silence(name):
                 assert_close(got, part(want), f"{name} of {template} at {np.ndim(x)} axes")
 
 
-def test_a_function_that_loses_a_derivative_is_found(monkeypatch):
+def test_lost_derivative_is_found(monkeypatch):
     from funcgrad.transforms import stop_gradient
 
     monkeypatch.setitem(FUNCTIONS, "numpy.sin", lambda x: np.sin(stop_gradient(x) if hasattr(x, "_trace") else x))
     with pytest.raises(AssertionError, match="numpy\\.sin"):
-        test_no_derivative_is_lost_in_silence("numpy.sin")
+        test_no_derivative_is_lost_silently("numpy.sin")
 
 
 @pytest.mark.parametrize("home", MODULES)
 @pytest.mark.filterwarnings("ignore")
-def test_functions_move_with_some_arguments(home):
+def test_expected_number_of_functions_is_compared(home):
     """The test above really compares the expected number of functions."""
     calls = {
         name: [called(function, template) for template in TEMPLATES]

@@ -111,7 +111,7 @@ def public(prefix, own):
             yield prefix + name, function
 
 
-def test_every_function_with_out_has_it():
+def test_functions_have_out_like_numpy():
     """``out`` is at NumPy's position, and the tests below use it; ufuncs have separate tests."""
     found = set()
     for prefix, own in (("", fnp), ("linalg.", fnp.linalg), ("fft.", fnp.fft)):
@@ -148,7 +148,7 @@ def filled(args, x):
 
 
 @pytest.mark.parametrize(("name", "args", "kwargs"), CASES)
-def test_out_of_plain_arrays_is_numpys(name, args, kwargs):
+def test_out_with_plain_arrays_matches_numpy(name, args, kwargs):
     x = sample(name)
     want = np.asarray(look_up(np, name)(*filled(args, x), **kwargs))
     out = np.zeros(want.shape, want.dtype)
@@ -163,7 +163,7 @@ def test_out_of_plain_arrays_is_numpys(name, args, kwargs):
 
 @pytest.mark.parametrize("face", [fnp, np], ids=["funcgrad", "numpy"])
 @pytest.mark.parametrize(("name", "args", "kwargs"), CASES)
-def test_out_of_traced_values(name, args, kwargs, face):
+def test_out_with_traced_values(name, args, kwargs, face):
     """Value, both derivatives and vmap equal those without ``out``, and the function returns ``out``."""
     x = sample(name)
     like = np.asarray(look_up(fnp, name)(*filled(args, x), **kwargs))
@@ -194,7 +194,7 @@ METHODS = ("all", "any", "argmax", "argmin", "clip", "cumprod", "cumsum", "max",
 
 
 @pytest.mark.parametrize("name", [*METHODS, "sum", "var", "take", "dot", "compress", "choose", "trace"])
-def test_out_of_methods(name):
+def test_methods_with_out(name):
     args = {
         "clip": (-0.1, 0.5),
         "round": (1,),
@@ -223,7 +223,7 @@ def test_out_of_methods(name):
 
 @pytest.mark.parametrize("name", ["sum", "prod", "mean", "cumsum", "cumprod", "max", "var", "median"])
 @pytest.mark.parametrize(("have", "to"), [(np.float32, np.float64), (np.float64, np.float32)])
-def test_out_of_another_precision(name, have, to):
+def test_out_with_other_precision(name, have, to):
     """Sums are accumulated in the dtype of ``out``, as in NumPy."""
     x = (np.arange(1, 7).reshape(2, 3) / np.float32(7)).astype(have)
     own, theirs = getattr(fnp, name), getattr(np, name)
@@ -240,7 +240,7 @@ def test_out_of_another_precision(name, have, to):
     np.testing.assert_allclose(vjp(lambda x: own(x, 1, out=fnp.zeros(want.shape, to)), x)[0], want, rtol=rtol)
 
 
-def test_out_takes_complex_and_stretches():
+def test_out_may_be_complex_or_broadcast():
     def fun(x):
         out = fnp.zeros((2, 3), complex)
         np.multiply(x, 2.0, out=out)
@@ -263,7 +263,7 @@ def test_out_takes_complex_and_stretches():
         lambda x: fnp.divmod(x, 2.0, out=(fnp.zeros(3),)),
     ],
 )
-def test_out_of_another_shape_is_refused(call):
+def test_out_with_wrong_shape_raises(call):
     for run in (vjp, lambda f, x: jvp(f, (x,), (x,)), lambda f, x: f(x)):
         with pytest.raises(ValueError, match=r"out|shape|dimension"):
             run(call, X[0])
@@ -281,19 +281,19 @@ def test_out_of_another_shape_is_refused(call):
         lambda x: fnp.concatenate([x, x], out=fnp.zeros(6, np.float32), casting="safe"),
     ],
 )
-def test_out_of_another_kind_is_refused(call):
+def test_out_with_wrong_kind_raises(call):
     with pytest.raises(
         InputError, match=r"does not fit the dtype of out by casting='(same_kind|safe)', got .*Make out"
     ):
         grad(lambda x: fnp.sum(call(fnp.abs(x)).real))(X[0])
 
 
-def test_casting_unsafe_cuts_the_derivative_on_demand():
+def test_out_with_unsafe_casting_to_integers():
     value = jvp(lambda x: np.multiply(x, 10, out=fnp.zeros(3, int), casting="unsafe"), (X[0],), (X[0],))
     assert value[0].tolist() == [7, -3, 4]
 
 
-def test_dtype_and_out_exclude_each_other_in_joins():
+def test_joins_with_dtype_and_out_raise():
     for join in (fnp.concatenate, fnp.stack):
         with pytest.raises(TypeError, match="only takes `out` or `dtype`"):
             grad(lambda x, join=join: join([x, x], out=fnp.zeros(6), dtype=float).sum())(X[0])
@@ -322,7 +322,7 @@ PLAIN_OUT = {
 
 @pytest.mark.usefixtures("written")
 @pytest.mark.parametrize("name", PLAIN_OUT)
-def test_an_ndarray_takes_no_traced_value(name):
+def test_ndarray_out_for_traced_value_raises(name):
     fun = PLAIN_OUT[name]
     line = inspect.getsourcelines(fun)[1]
     for run in (lambda: vjp(fun, X[0]), lambda: jvp(fun, (X[0],), (X[0],)), lambda: vmap(fun)(X)):
@@ -339,7 +339,7 @@ def test_an_ndarray_takes_no_traced_value(name):
 
 
 @pytest.mark.usefixtures("written")
-def test_arrays_without_axes():
+def test_zero_dimensional_out():
     """Arrays without axes can be written to; numbers cannot."""
 
     def fun(x):
@@ -358,7 +358,7 @@ def test_arrays_without_axes():
         grad(lambda x: np.sum(x, out=np.zeros(())))(x)
 
 
-def test_an_ndarray_takes_constants():
+def test_ndarray_out_for_constants():
     out, total = np.zeros(3), np.zeros((1, 3))
 
     def fun(x):
@@ -373,7 +373,7 @@ def test_an_ndarray_takes_constants():
     assert places.tolist() == [0]
 
 
-def test_arguments_are_not_written_to():
+def test_argument_as_out_raises():
     for call in (
         lambda x: np.sin(x, out=x),
         lambda x: fnp.add(x, 1, x),
@@ -387,7 +387,7 @@ def test_arguments_are_not_written_to():
                 run(call, X[0])
 
 
-def test_what_is_no_array_is_refused():
+def test_nonarray_out_raises():
     for out in ([0.0], 3.0, jnp.zeros(3)):
         with pytest.raises(InputError, match="out must be an array that can be written to"):
             grad(lambda x, out=out: fnp.sin(x, out=out).sum())(X[0])
@@ -400,7 +400,7 @@ def test_what_is_no_array_is_refused():
 # ---- programs ----------------------------------------------------------------------------------------------
 
 
-def test_out_may_be_an_argument_of_the_same_call():
+def test_out_is_also_an_operand():
     def fun(x):
         a = fnp.copy(x)
         b = a[::-1]
@@ -426,7 +426,7 @@ def test_out_may_be_an_argument_of_the_same_call():
     np.testing.assert_allclose(vmap(grad(lambda x: fun(x).sum()))(X), [grad(lambda x: plain(x).sum())(x) for x in X])
 
 
-def test_loops_without_new_arrays():
+def test_loops_with_scratch_arrays():
     """Use scratch arrays that every step overwrites, the usual way to save memory in NumPy."""
 
     def leapfrog(x, np):
@@ -450,7 +450,7 @@ def test_loops_without_new_arrays():
         np.testing.assert_allclose(pullback(np.ones(3))[0][i], slope, rtol=1e-7)
 
 
-def test_on_jax_arrays():
+def test_out_on_jax_arrays():
     def fun(x):
         out = fnp.zeros((2, 3))
         np.sin(x, out=out)
@@ -499,7 +499,7 @@ def test_functions_without_a_rule_compute_constants():
         grad(lambda x: scipy.special.mathieu_a(1, x, out=fnp.zeros(3)).sum())(X[0])
 
 
-def test_a_view_that_nobody_knows_is_not_written_to():
+def test_untracked_views_are_read_only():
     def fun(x):
         a = fnp.zeros(4)
         view = np.lib.stride_tricks.as_strided(a, (2,), (8,), subok=False)
@@ -513,7 +513,7 @@ def test_a_view_that_nobody_knows_is_not_written_to():
     assert grad(fun)(X[0]).tolist() == [1.0, 1.0, 1.0]
 
 
-def test_buffers_stay_writable_in_both_ways():
+def test_buffer_written_with_constants_and_tracers():
     def fun(x):
         a = fnp.zeros((2, 3))
         np.add(fnp.ones(3), 1.0, out=a[0])  # constants, written through a view

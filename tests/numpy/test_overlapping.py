@@ -60,7 +60,7 @@ def written(write):
 
 
 @pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
-def test_values_are_numpys_and_derivatives_fit(write):
+def test_overlapping_writes_match_numpy(write):
     f = written(write)
     want = f(X)
     basis = np.stack([f(e) for e in np.eye(4)], 1)  # writes are linear
@@ -75,7 +75,7 @@ def test_values_are_numpys_and_derivatives_fit(write):
     )
 
 
-def test_real_parts_are_refused():
+def test_overlapping_write_to_real_part_raises():
     def f(x):
         z = x * (1.0 + 2.0j)
         z.real[M] = z.real[::-1]

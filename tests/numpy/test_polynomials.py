@@ -27,34 +27,34 @@ BOTH = pytest.mark.parametrize("jacobian", [jacrev, jacfwd])
 
 
 @BOTH
-def test_roots_move_by_the_implicit_function_theorem(jacobian):
+def test_roots_follow_implicit_function_theorem(jacobian):
     # x**2 - 3 x + 2 has the roots 2 and 1, and the slopes 1 and -1 there
     close(jacobian(fnp.roots)(np.array([1.0, -3.0, 2.0])), [[-4.0, -2.0, -1.0], [1.0, 1.0, 1.0]])
 
 
 @BOTH
-def test_a_zero_at_zero_moves_with_the_constant(jacobian):
+def test_root_at_zero_depends_on_constant_term(jacobian):
     close(jacobian(fnp.roots)(np.array([1.0, -3.0, 2.0, 0.0]))[2], [0.0, 0.0, 0.0, -0.5])
 
 
 @BOTH
-def test_a_leading_zero_is_stripped_and_has_its_derivative(jacobian):
+def test_stripped_leading_zero_has_derivative(jacobian):
     p = np.array([0.0, 1.0, -3.0, 2.0])
     assert fnp.roots(p).shape == (2,)
     close(jacobian(fnp.roots)(p), [[-8.0, -4.0, -2.0, -1.0], [1.0, 1.0, 1.0, 1.0]])
 
 
 @BOTH
-def test_a_multiple_zero_has_no_derivative(jacobian):
+def test_multiple_root_has_no_derivative(jacobian):
     with np.errstate(all="ignore"):
         assert not np.isfinite(jacobian(fnp.roots)(np.array([1.0, 0.0, 0.0]))).any()
 
 
-def test_sums_over_zeros_are_vietas():
+def test_sums_over_roots_follow_vieta():
     check_grads(lambda p: fnp.sum(fnp.roots(p) ** 3).real, (np.array([1.0, 0.3, 2.0, -1.0]),), order=2)
 
 
-def test_roots_of_nothing():
+def test_roots_of_empty_polynomials():
     for p in ([0.0, 0.0], [3.0], [3.0, 0.0]):
         want = np.roots(p)
         got = vjp(fnp.roots, np.array(p))[0]
@@ -64,7 +64,7 @@ def test_roots_of_nothing():
         grad(lambda p: fnp.sum(fnp.roots(p)))(np.ones((2, 2)))
 
 
-def test_roots_of_a_batch_of_different_degrees_are_refused():
+def test_roots_of_differing_degrees_in_batch_raise():
     with pytest.raises(ValueError, match=r"vmap: series_roots .* \[2, 1\]. Call it for each example"):
         vmap(fnp.roots)(np.array([[1.0, 2.0, 0.5], [0.0, 2.0, 0.5]]))
 
@@ -98,7 +98,7 @@ def coefficients(matrix):
     return np.linalg.solve(np.vander(points), values)
 
 
-def test_poly_follows_numpy_in_dtype_and_shape():
+def test_poly_matches_numpy_dtype_and_shape():
     assert vjp(fnp.poly, np.zeros(0))[0] == 1.0
     zeros = np.array([1 + 2j, 1 - 2j])
     value, pull = vjp(fnp.poly, zeros)
@@ -112,7 +112,7 @@ def test_poly_follows_numpy_in_dtype_and_shape():
 # ---- lengths ------------------------------------------------------------------------------------------------------
 
 
-def test_products_lose_leading_zeros_but_no_derivative():
+def test_trimmed_products_keep_derivative():
     a, b = np.array([0.0, 1.0, 2.0]), np.array([0.0, 3.0])
     value, pull = vjp(fnp.polymul, a, b)
     close(value, np.polymul(a, b))
@@ -123,12 +123,12 @@ def test_products_lose_leading_zeros_but_no_derivative():
 
 
 @pytest.mark.parametrize("name", ["polymul", "polyadd", "polysub"])
-def test_lengths_are_numpys(name):
+def test_lengths_match_numpy(name):
     a, b = np.array([0.0, 1.0, 2.0]), np.array([3.0, 1.0, 4.0, 1.0])
     close(vjp(getattr(fnp, name), a, b)[0], getattr(np, name)(a, b))
 
 
-def test_division_as_numpy_has_it():
+def test_division_matches_numpy():
     for u, v in (([3.0, 5.0, 2.0], [2.0, 1.0]), ([1.0, 2.0], [1.0, 0.0, 1.0]), ([2.0, 0.0, 0.0], [1.0])):
         want = np.polydiv(u, v)
         got = vjp(fnp.polydiv, np.array(u), np.array(v))[0]
@@ -141,7 +141,7 @@ def test_division_as_numpy_has_it():
 
 
 @pytest.mark.parametrize("module", MODULES)
-def test_series_are_trimmed_as_numpys(module):
+def test_trimmed_series_match_numpy(module):
     prefix = MODULES[module]
     ours, theirs = getattr(families, module), getattr(np.polynomial, module)
     a, b = np.array([1.0, 2.0, 0.0]), np.array([1.0, -2.0, 0.0])
@@ -155,7 +155,7 @@ def test_series_are_trimmed_as_numpys(module):
     close(vjp(getattr(ours, prefix + "line"), 2.0, 0.0)[0], getattr(theirs, prefix + "line")(2.0, 0.0))
 
 
-def test_what_is_trimmed_has_its_derivative():
+def test_trimmed_coefficients_have_derivative():
     multiply = families.chebyshev.chebmul
     a, b = np.array([1.0, 0.0]), np.array([1.0, 2.0])
     # (a0 T0 + a1 T1) (T0 + 2 T1) = (a0 + a1) T0 + (2 a0 + a1) T1 + a1 T2, where the last term is zero
@@ -163,7 +163,7 @@ def test_what_is_trimmed_has_its_derivative():
     close(jacfwd(multiply)(a, b), [[1.0, 1.0], [2.0, 1.0]])
 
 
-def test_a_batch_is_trimmed_where_its_examples_agree():
+def test_batch_is_trimmed_if_examples_agree():
     add = families.legendre.legadd
     ends = np.array([[1.0, 2.0, 0.0], [3.0, 4.0, 0.0]])
     assert vmap(add)(ends, ends).shape == (2, 2)
@@ -189,7 +189,7 @@ def test_series_division():
 
 
 @pytest.mark.parametrize("module", MODULES)
-def test_nothing_of_a_family_is_missing(module):
+def test_families_have_all_names(module):
     ours, theirs = getattr(families, module), getattr(np.polynomial, module)
     added = {MODULES[module] + "valnd"}  # NumPy has it since 2.5, funcgrad with every NumPy
     assert set(ours.__all__) == set(theirs.__all__) | added
@@ -198,7 +198,7 @@ def test_nothing_of_a_family_is_missing(module):
 
 
 @pytest.mark.parametrize("module", MODULES)
-def test_families_agree_with_themselves(module):
+def test_families_are_consistent(module):
     prefix = MODULES[module]
     call = lambda name, *args: getattr(getattr(families, module), prefix + name)(*args)
     c, d, x = np.array([0.5, -1.0, 2.0, 0.3]), np.array([1.0, 0.7]), np.array([-0.4, 1.3])
@@ -212,7 +212,7 @@ def test_families_agree_with_themselves(module):
 
 @pytest.mark.parametrize("domain", [[], [0.0, 3.0]])
 @pytest.mark.parametrize("module", MODULES)
-def test_classes_of_series_are_made_from_roots(module, domain):
+def test_series_classes_fromroots(module, domain):
     name = {"hermite_e": "HermiteE"}.get(module, module.capitalize())
     ours, theirs = getattr(families, name), getattr(np.polynomial, name)
     roots = np.array([-0.4, 1.3, 0.7])
@@ -247,7 +247,7 @@ def test_functions_of_families_pickle(module):
 
 
 @pytest.mark.parametrize("name", ["Polynomial", "Chebyshev", "Legendre", "Hermite", "HermiteE", "Laguerre"])
-def test_classes_of_traced_series(name):
+def test_series_classes_with_traced_coefficients(name):
     ours, theirs = getattr(families, name), getattr(np.polynomial, name)
 
     def worked(cls):
@@ -266,7 +266,7 @@ def test_classes_of_traced_series(name):
 
 
 @pytest.mark.parametrize("name", ["Polynomial", "Chebyshev", "Legendre", "Hermite", "HermiteE", "Laguerre"])
-def test_series_of_series(name):
+def test_composed_series(name):
     inner, c = np.polynomial.Legendre([1.0, 2.0, 0.3], domain=[0, 2]), np.array([1.0, 2.0, 0.5, -0.7])
 
     def worked(families):
@@ -309,7 +309,7 @@ def test_series_of_series(name):
         (lambda c: fnp.polyfit(c, c, 2, cov=True), "must exceed order"),
     ],
 )
-def test_what_numpy_refuses(call, message):
+def test_invalid_calls_raise_as_numpy(call, message):
     with pytest.raises(ValueError, match=message):
         vjp(call, np.array([1.0, 2.0, 3.0]))
 
@@ -328,24 +328,24 @@ def test_what_numpy_refuses(call, message):
         ((np.ones(2), np.ones(2), 1, None, False, np.ones(3)), "same length"),
     ],
 )
-def test_arguments_of_fits_are_checked(args, message):
+def test_fit_arguments_are_checked(args, message):
     for fit in (fnp.polyfit, families.legendre.legfit):
         with pytest.raises(TypeError, match=message):
             vjp(lambda y, fit=fit: fit(args[0], y, *args[2:]), args[1])
 
 
-def test_degrees_of_fits_are_integers():
+def test_noninteger_fit_degree_raises():
     with pytest.raises(TypeError, match="deg must be"):
         vjp(lambda y: families.legendre.legfit(np.ones(3), y, 1.5), np.ones(3))
 
 
-def test_fits_that_are_not_determined_warn_as_numpys():
+def test_underdetermined_fits_warn_as_numpy():
     for fit in (fnp.polyfit, families.legendre.legfit):
         with pytest.warns(np.exceptions.RankWarning, match="poorly conditioned"):
             vjp(lambda y, fit=fit: fit(np.ones(3), y, 1), np.arange(3.0))
 
 
-def test_fits_are_exact_where_the_data_are():
+def test_exact_data_give_exact_fits():
     x = np.linspace(-1.0, 1.0, 6)
     slopes = jvp(lambda y: fnp.polyfit(x, y, 2), (x**2,), (3 * x**2 - x,))[1]
     close(slopes, [3.0, -1.0, 0.0])
@@ -355,7 +355,7 @@ def test_fits_are_exact_where_the_data_are():
 # ---- values, dispatch, refusals ---------------------------------------------------------------------------------
 
 
-def test_numpys_functions_on_traced_values():
+def test_numpy_functions_dispatch_on_tracers():
     p, q = np.array([1.0, -3.0, 2.0]), np.array([2.0, 1.0])
     calls = {
         "poly": (p,),
@@ -371,14 +371,14 @@ def test_numpys_functions_on_traced_values():
         close(jacrev(getattr(np, name))(*args), jacrev(getattr(fnp, name))(*args))
 
 
-def test_polyval_of_no_coefficients():
+def test_polyval_of_empty_coefficients():
     value, pull = vjp(lambda x: fnp.polyval([], x), np.ones(2))
     close(value, [0.0, 0.0])
     assert value.dtype == float
     close(pull(np.ones(2))[0], [0.0, 0.0])
 
 
-def test_numpys_class_is_for_plain_coefficients():
+def test_poly1d_of_plain_coefficients():
     assert fnp.polyadd(np.poly1d([1, 2]), [1]) == np.poly1d([1, 3])
     assert isinstance(fnp.poly1d([1, 2]), np.poly1d)
     assert type(fnp.poly1d([1, 2])) is np.poly1d
@@ -400,7 +400,7 @@ OF_POLYNOMIALS = {
 
 
 @pytest.mark.parametrize("name", OF_POLYNOMIALS)
-def test_functions_of_polynomials_give_polynomials(name):
+def test_functions_of_poly1d_return_poly1d(name):
     fun, c = OF_POLYNOMIALS[name], np.array([2.0, 3.0, -1.0, 0.5])
 
     def f(c):
@@ -413,7 +413,7 @@ def test_functions_of_polynomials_give_polynomials(name):
     close(vmap(grad(f))(np.stack([c, c + 1.0])), np.stack([grad(f)(c), grad(f)(c + 1.0)]))
 
 
-def test_polynomials_are_arrays_for_functions_of_numpy():
+def test_numpy_functions_treat_poly1d_as_array():
     c = np.array([2.0, 3.0, -1.0, 0.5])
 
     def f(c):
@@ -432,7 +432,7 @@ def test_polynomials_are_arrays_for_functions_of_numpy():
         lambda c: (np.poly1d(c) * np.poly1d([1.0, 2.0])).deriv()(3.0),
     ],
 )
-def test_numpys_class_cuts_no_derivative(fun):
+def test_poly1d_of_tracers_keeps_derivative_or_raises(fun):
     """Python calls the class without NumPy's dispatch: it sees traced coefficients and trims those that are 0 now."""
     c = np.array([2.0, -1.0, 0.5])
     close(jacfwd(fun)(c), jacrev(fun)(c))
@@ -446,7 +446,7 @@ def test_numpys_class_cuts_no_derivative(fun):
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, bool, np.int64])
-def test_polyval_of_integers_stays_with_them(dtype):
+def test_polyval_of_integers_keeps_dtype(dtype):
     p, x = np.array([[3, 1], [0, 2], [1, 5]]).astype(dtype), np.array([2, 7]).astype(dtype)
     for args in ((p, x), (p[:, 0], x), (p[:, 0], x[0]), (list(p[:, 0]), x)):
         want = np.polyval(*args)
@@ -476,7 +476,7 @@ OF_CLASS = {
 
 
 @pytest.mark.parametrize("fun", OF_CLASS.values(), ids=OF_CLASS)
-def test_a_polynomial_class_of_traced_coefficients(fun):
+def test_poly1d_class_with_traced_coefficients(fun):
     c = np.array([1.5, -3.0, 0.5])
     traced = lambda c: fun(fnp.poly1d(c))
     close(vjp(traced, c)[0], fun(np.poly1d(c)))
@@ -485,7 +485,7 @@ def test_a_polynomial_class_of_traced_coefficients(fun):
     close(fun(fnp.poly1d(jnp.asarray(c))), fun(np.poly1d(c)))
 
 
-def test_the_class_keeps_leading_zeros_and_can_be_written_to():
+def test_poly1d_keeps_leading_zeros_and_is_writable():
     assert grad(lambda c: fnp.poly1d(c)(2.0))(np.array([0.0, 1.0])).tolist() == [2.0, 1.0]
     assert vjp(lambda c: c * fnp.poly1d(c).order, np.zeros(3))[0].shape == (3,)
     close(grad(lambda z: fnp.poly1d(z, True)(3.0))(np.array([1.0, 2.0])), [-1.0, -2.0])

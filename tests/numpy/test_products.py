@@ -45,7 +45,7 @@ def test_matmul_of_all_ranks_under_vmap(shapes):
             np.testing.assert_allclose(got[i], [w[i] for w in want], atol=1e-12)
 
 
-def test_matmul_of_numbers_is_refused():
+def test_matmul_of_scalars_raises():
     x = np.ones((2, 3))
     for position, fun in enumerate((lambda c, v: fnp.matmul(c, v), lambda c, v: fnp.matmul(v, c))):
         for attempt in (
@@ -58,7 +58,7 @@ def test_matmul_of_numbers_is_refused():
                 attempt()
 
 
-def test_matmul_of_lengths_that_differ_is_refused():
+def test_matmul_with_mismatched_lengths_raises():
     for attempt in (
         lambda: grad(lambda x: (x @ np.ones(2)).sum())(np.ones((2, 3))),
         lambda: vmap(lambda x: x @ np.ones(2))(np.ones((2, 3))),
@@ -73,7 +73,7 @@ def test_matmul_of_lengths_that_differ_is_refused():
 @pytest.mark.parametrize(
     "shapes", [((2, 3), (3, 4)), ((3,), (3, 4)), ((2, 3), (3,)), ((3,), (3,)), ((4, 2, 3), (3, 2))]
 )
-def test_dtypes_stay(shapes, dtypes):
+def test_products_keep_dtype(shapes, dtypes):
     x, y = (numbers(*shape).astype(dtype) for shape, dtype in zip(shapes, dtypes, strict=True))
     for fun, numpys in ((fnp.matmul, np.matmul), (lambda x, y: fnp.einsum("...i,i...", x.T, y.T), None)):
         if numpys is None and (x.ndim, y.ndim) != (1, 1):
@@ -86,7 +86,7 @@ def test_dtypes_stay(shapes, dtypes):
         assert jvp(fun, (x, y), (x, y))[1].dtype == out.dtype
 
 
-def test_short_way_and_long_way_agree():
+def test_fast_path_and_general_path_agree():
     """The fast path is for factors of one dtype; a second dtype, or no_grad, leads to the general path."""
     x, y = numbers(2, 3), numbers(3, 4)
     want = np.ones((2, 4)) @ y.T, x.T @ np.ones((2, 4))
@@ -160,7 +160,7 @@ def random_formula(rng):
 
 
 @pytest.mark.parametrize("seed", range(120))
-def test_random_formula(seed):
+def test_random_einsum_formula(seed):
     """The value is NumPy's; each cotangent is the transpose of NumPy's linear map; ``vmap`` equals a loop."""
     rng = np.random.default_rng(seed)
     text, operands = random_formula(rng)
@@ -206,7 +206,7 @@ def test_random_formula(seed):
         ("i...,i...", [(2, 3), (2, 4)]),
     ],
 )
-def test_formulas_that_numpy_refuses(text, shapes):
+def test_invalid_einsum_formulas_raise(text, shapes):
     operands = [np.ones(shape) for shape in shapes]
     with pytest.raises(ValueError):  # noqa: PT011 - the texts are NumPy's
         np.einsum(text, *operands)
@@ -214,7 +214,7 @@ def test_formulas_that_numpy_refuses(text, shapes):
         vjp(lambda *xs: fnp.einsum(text, *xs), *operands)
 
 
-def test_lists_of_axes():
+def test_einsum_with_lists_of_axes():
     x, y = numbers(2, 3), numbers(3, 4)
     np.testing.assert_allclose(vjp(lambda x: fnp.einsum(x, [0, 1], y, [1, 2], [2, 0]), x)[0], (x @ y).T)
     np.testing.assert_allclose(vjp(lambda x: fnp.einsum(x, [7, 3], y, [3, 5]), x)[0], np.einsum("hd,df", x, y))
@@ -225,14 +225,14 @@ def test_lists_of_axes():
 
 
 @pytest.mark.parametrize("optimize", [True, False, "greedy", "optimal", ["einsum_path", (0, 1), (0, 1)], [(0, 1, 2)]])
-def test_every_order_of_evaluation_gives_the_same(optimize):
+def test_contraction_order_does_not_change_result(optimize):
     xs = numbers(2, 3), numbers(3, 4), numbers(4, 2)
     value, pullback = vjp(lambda *xs: fnp.einsum("ij,jk,ki->", *xs, optimize=optimize), *xs)
     np.testing.assert_allclose(value, np.trace(xs[0] @ xs[1] @ xs[2]))
     np.testing.assert_allclose(pullback(np.float64(1.0))[1], (xs[2] @ xs[0]).T)
 
 
-def test_a_chain_is_multiplied_in_a_good_order():
+def test_long_chain_uses_good_contraction_order():
     """The naive order has a million terms and takes minutes; the tape holds products of pairs."""
     n = 30
     xs = [numbers(n, n, seed=i) / n for i in range(6)]
@@ -240,7 +240,7 @@ def test_a_chain_is_multiplied_in_a_good_order():
     np.testing.assert_allclose(g, (xs[1] @ xs[2] @ xs[3] @ xs[4] @ xs[5]).T, atol=1e-14)
 
 
-def test_path_of_traced_operands():
+def test_einsum_path_of_traced_operands():
     xs = numbers(2, 9), numbers(9, 9), numbers(9, 2)
     want = np.einsum_path("ij,jk,kl->il", *xs)
     seen = []
@@ -248,7 +248,7 @@ def test_path_of_traced_operands():
     assert seen == [want]
 
 
-def test_import_of_what_only_long_products_need():
+def test_opt_einsum_is_imported_on_first_long_product():
     """The first product of three factors imports ``opt_einsum``."""
     script = (
         "import sys, numpy as np, funcgrad.numpy as fnp; from funcgrad import grad; x = np.ones((2, 2))\n"
@@ -261,7 +261,7 @@ def test_import_of_what_only_long_products_need():
 # ---- other products ----------------------------------------------------------------------------------------
 
 
-def test_refused():
+def test_invalid_calls_raise():
     x = np.ones((2, 3))
     for message, fun in (
         ("tensordot: axes=3", lambda x: fnp.tensordot(x, x, 3)),
@@ -280,7 +280,7 @@ def test_refused():
         vjp(lambda x: fnp.tensordot(x, x, None), x)
 
 
-def test_numbers_of_full_precision_in_dot():
+def test_dot_converts_python_number_to_float64():
     """NumPy converts a Python number to float64 in dot, unlike in arithmetic."""
     x = np.ones(2, np.float32)
     assert fnp.dot(2.0, x).dtype == np.float64
@@ -293,7 +293,7 @@ def test_numbers_of_full_precision_in_dot():
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, bool, np.int64])
 @pytest.mark.parametrize("subscripts", ["ii", "ij->", "ij->j", "ij,ij->i", "ij,jk->ik", "ij,j->", "...i->..."])
-def test_einsum_of_integers_keeps_their_dtype(subscripts, dtype):
+def test_einsum_of_integers_keeps_dtype(subscripts, dtype):
     """Sums and products wrap around in the integer dtype, as in NumPy."""
     x = np.array([[100, 90, 1], [0, 77, 60], [3, 120, 9]]).astype(dtype)
     operands = [x, x[0] if ",j->" in subscripts else x][: 1 + subscripts.count(",")]
@@ -303,7 +303,7 @@ def test_einsum_of_integers_keeps_their_dtype(subscripts, dtype):
     np.testing.assert_array_equal(got, want)
 
 
-def test_zeros_of_outer_products_have_their_signs():
+def test_outer_product_keeps_sign_of_zero():
     a, b = np.array([-0.0, 0.0, 2.0]), np.array([-0.0, 3.0])
     value, _ = vjp(lambda x: fnp.outer(a, x), b)
     np.testing.assert_array_equal(np.signbit(value), np.signbit(np.outer(a, b)))
@@ -312,7 +312,7 @@ def test_zeros_of_outer_products_have_their_signs():
 
 
 @pytest.mark.parametrize("product", [fnp.matmul, fnp.dot, fnp.vdot, fnp.inner, fnp.vecdot], ids=lambda f: f.__name__)
-def test_vectors_of_different_lengths_are_refused_in_a_batch(product):
+def test_batched_vectors_of_different_lengths_raise(product):
     """A length of 1 would broadcast in the product of the whole batch."""
     one, three = np.ones((2, 1)), np.ones((2, 3))
     for axes in ((0, 0), (0, None), (None, 0)):

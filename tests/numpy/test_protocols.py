@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import scipy.special
 from operations import checks
-from operations.cases import Case, kind_of, named_if_it_fails, random_like, rows
+from operations.cases import Case, kind_of, named_in_errors, random_like, rows
 from operations.names import look_up
 
 import funcgrad.numpy as fnp
@@ -125,7 +125,7 @@ SHARED = shared()
 ROWS = {row.op.name: row for row in rows() if row.op.name in SHARED and row.op.fun is None}
 
 
-def test_every_shared_name_is_run_both_ways():
+def test_every_shared_name_is_tested():
     assert len(SHARED) > 200
     assert SHARED - NOT_ASKED - STATIC - PRINTING - ARBITRARY - ELSEWHERE - set(ABOUT) - set(ROWS) == set()
 
@@ -173,17 +173,17 @@ def assert_identical(got, want):
 
 
 @pytest.mark.parametrize("name", [name for name in ROWS if name not in NOT_ASKED])
-def test_numpys_function_is_funcgrads(name):
+def test_numpy_function_calls_funcgrad_function(name):
     """Compare in reverse mode, in forward mode, and under ``vmap`` where all arrays can be mapped."""
     theirs = look_up(np, name)
     for case in ROWS[name].cases:
         can_be_mapped = case.leaves and all(leaf.mapped for leaf in case.leaves)
         for run in (reverse, forward, *[mapped] * bool(can_be_mapped)):
-            with named_if_it_fails(f"{case.id}, {run.__name__}"):
+            with named_in_errors(f"{case.id}, {run.__name__}"):
                 assert_identical(results(run, case, theirs), results(run, case, case.fun))
 
 
-def test_every_ufunc_reaches_its_function():
+def test_every_ufunc_maps_to_its_function():
     for ufunc, own in UFUNCS.items():
         assert own is getattr(fnp, own.__name__), ufunc
 
@@ -201,15 +201,15 @@ def test_every_ufunc_reaches_its_function():
         lambda x: np.full_like(np.ones(3), x),
     ],
 )
-def test_functions_that_do_not_ask_refuse(make):
-    message = refused(ConcretizationError, make, np.array(2.0))
+def test_functions_without_dispatch_raise(make):
+    message = refusal_message(ConcretizationError, make, np.array(2.0))
     assert "Arrays of traced values: funcgrad.numpy's stack" in message
 
 
 # ---- ufuncs ------------------------------------------------------------------------------------------------
 
 
-def everywhere(fun, x):
+def results_in_all_traces(fun, x):
     """Return the results of ``fun`` in every kind of trace; check that they agree, and derivatives by differences."""
     want = fun(x)
     value, pullback = vjp(fun, x)
@@ -250,7 +250,7 @@ UFUNC_METHODS = {
 
 @pytest.mark.parametrize("fun", UFUNC_METHODS.values(), ids=UFUNC_METHODS)
 def test_ufunc_methods(fun):
-    everywhere(fun, MATRIX)
+    results_in_all_traces(fun, MATRIX)
 
 
 @pytest.mark.parametrize("ufunc", [np.logical_and, np.logical_or])
@@ -263,7 +263,7 @@ def test_logical_reductions(ufunc):
 
 @pytest.mark.parametrize("dtype", ["float32", "float16", "complex128"])
 @pytest.mark.parametrize("ufunc", [np.add, np.multiply, np.power, np.arctan2, np.sin, np.negative])
-def test_dtype_is_that_of_numpys_loop(ufunc, dtype):
+def test_dtype_argument_matches_numpy(ufunc, dtype):
     args = [X, X + 0.5][: ufunc.nin]
     try:
         want = ufunc(*args, dtype=dtype)
@@ -278,16 +278,16 @@ def test_dtype_is_that_of_numpys_loop(ufunc, dtype):
 
 
 @pytest.mark.parametrize("casting", ["no", "safe"])
-def test_casting_is_numpys(casting):
+def test_casting_matches_numpy(casting):
     def add(x):
         return np.add(x, x, dtype=np.float32, casting=casting)
 
     with pytest.raises(TypeError) as expected:
         add(X)
-    assert refused(type(expected.value), add) == str(expected.value)
+    assert refusal_message(type(expected.value), add) == str(expected.value)
 
 
-def refused(error, fun, x=X):
+def refusal_message(error, fun, x=X):
     """Return the message with which every kind of trace refuses ``fun``."""
     messages = []
     for run in (lambda: vjp(fun, x), lambda: jvp(fun, (x,), (x,)), lambda: vmap(fun)(np.stack([x, x]))):
@@ -298,7 +298,7 @@ def refused(error, fun, x=X):
     return messages[0]
 
 
-def test_methods_of_ufuncs_that_compute_nothing_traced():
+def test_nondifferentiable_ufunc_methods_return_constants():
     """Values decide, not the trace: a comparison of traced values is a constant for derivatives."""
     assert jvp(lambda x: (x, np.logical_xor.reduce(x > 1)), (X,), (X,), has_aux=True)[2] == np.logical_xor.reduce(X > 1)
 
@@ -311,15 +311,15 @@ def test_methods_of_ufuncs_that_compute_nothing_traced():
         (lambda x: np.busday_offset(x, 1), "numpy.busday_offset"),
     ],
 )
-def test_what_has_no_rule_is_refused_by_name(fun, name):
-    message = refused(NotDifferentiableError, fun)
+def test_function_without_rule_raises_by_name(fun, name):
+    message = refusal_message(NotDifferentiableError, fun)
     assert message.startswith(name)
     for part in ("funcgrad has no rule for it, got float64[3]", "stop_gradient(x)", f"{__file__}:"):
         assert part in message
 
 
-def test_ufuncs_of_other_libraries_are_refused():
-    assert refused(NotDifferentiableError, lambda x: scipy.special.mathieu_a(2, x)).startswith("mathieu_a: ")
+def test_foreign_ufuncs_raise():
+    assert refusal_message(NotDifferentiableError, lambda x: scipy.special.mathieu_a(2, x)).startswith("mathieu_a: ")
 
 
 # ---- functions that describe arrays ------------------------------------------------------------------------
@@ -348,7 +348,7 @@ ABOUT = {
 
 
 @pytest.mark.parametrize("ask", ABOUT.values(), ids=ABOUT)
-def test_functions_about_shape_and_dtype(ask):
+def test_functions_of_shape_and_dtype(ask):
     want = ask(MATRIX)
     for run in (
         lambda f: vjp(f, MATRIX, has_aux=True)[2],
@@ -361,7 +361,7 @@ def test_functions_about_shape_and_dtype(ask):
 
 
 @pytest.mark.parametrize("make", [np.zeros_like, np.ones_like, np.empty_like, lambda x: np.full_like(x, 2.0)])
-def test_arrays_like_a_tracer_are_constants(make):
+def test_arrays_created_like_a_tracer_are_constants(make):
     x = MATRIX.astype(np.float32)
     seen = []
     vjp(lambda x: seen.append(make(x)) or x, x)
@@ -374,7 +374,7 @@ def test_arrays_like_a_tracer_are_constants(make):
 
 
 @pytest.mark.parametrize("home", ["linalg", "fft"])
-def test_functions_of_numpys_other_namespaces_are_found_by_name(monkeypatch, home):
+def test_numpy_namespaces_map_to_funcgrad_namespaces(monkeypatch, home):
     """``numpy.linalg.norm`` is ``funcgrad.numpy.linalg.norm``, never ``funcgrad.numpy.norm``."""
     theirs = {"linalg": np.linalg.norm, "fft": np.fft.fft}[home]
     name = theirs.__name__
@@ -386,7 +386,7 @@ def test_functions_of_numpys_other_namespaces_are_found_by_name(monkeypatch, hom
     np.testing.assert_array_equal(grad(lambda x: theirs(x))(X), 2 * X)
     own.__all__.clear()
     monkeypatch.setattr(protocols, "_FUNCTIONS", {})
-    assert refused(NotDifferentiableError, lambda x: theirs(x)).startswith(f"numpy.{home}.{name}: ")
+    assert refusal_message(NotDifferentiableError, lambda x: theirs(x)).startswith(f"numpy.{home}.{name}: ")
 
 
 def test_tracers_inside_lists():
@@ -399,7 +399,7 @@ def test_tracers_inside_lists():
 @pytest.mark.parametrize("make", [np.array, np.asarray, np.asanyarray, np.ascontiguousarray])
 def test_numpy_array_of_tracers(make):
     for fun in (make, lambda x: make([x, x]), lambda x: make([x[0], 1.0])):
-        message = refused(ConcretizationError, fun)
+        message = refusal_message(ConcretizationError, fun)
         assert "stack" in message
         assert "not numpy.array([x, y])" in message
 
@@ -546,7 +546,7 @@ def test_jax_arrays_defer_inside_jit():
         jax.device_put,
     ],
 )
-def test_jax_functions_refuse_tracers(use):
+def test_jax_functions_raise_for_tracers(use):
     """JAX's functions do not dispatch; they must raise an error, not return a wrong result silently."""
     for x in (X, jnp.asarray(X)):
         for run in (lambda x: vjp(use, x), lambda x: jvp(use, (x,), (x,)), lambda x: vmap(use)(x[None])):
@@ -556,7 +556,7 @@ def test_jax_functions_refuse_tracers(use):
             assert "__jax_array__" not in said[0] or any("interop.from_jax(f)" in text for text in said)
 
 
-def test_jax_takes_constants():
+def test_jax_functions_accept_constants():
     def f(x):
         made = fnp.array([2.0, 3.0, 4.0])
         assert isinstance(jnp.ones(3) * made, Tracer)
@@ -568,7 +568,7 @@ def test_jax_takes_constants():
 # ---- NumPy programs ----------------------------------------------------------------------------------------
 
 
-def test_a_numpy_program_is_differentiated_as_it_stands():
+def test_unchanged_numpy_program_is_differentiated():
     """Compare a function written for NumPy with the same function of funcgrad.numpy, in all transforms."""
 
     def model(np, w, x):

@@ -19,19 +19,19 @@ NAN = float("nan")
 # ---- which elements get the derivative ---------------------------------------------------------------------
 
 
-def test_the_first_of_equal_elements_counts():
+def test_unique_derivative_goes_to_first_equal_element():
     weights = np.array([1.0, 2.0, 4.0])
     identical(grad(lambda x: fnp.sum(fnp.unique(x) * weights))(X), np.array([4.0, 1.0, 0.0, 2.0, 0.0]))
     identical(jvp(fnp.unique, (X,), (T,))[1], np.array([10.0, 1000.0, 1.0]))
 
 
-def test_the_first_nan_counts():
+def test_unique_derivative_goes_to_first_nan():
     x = np.array([NAN, 1.0, NAN])
     identical(jvp(fnp.unique, (x,), (T[:3],))[1], np.array([10.0, 1.0]))
     identical(jvp(lambda x: fnp.unique(x, equal_nan=False), (x,), (T[:3],))[1], np.array([10.0, 1.0, 100.0]))
 
 
-def test_rows():
+def test_unique_rows():
     x = np.stack([X[:3], X[:3] + 1, X[:3]])
     t = np.arange(9.0).reshape(3, 3)
     identical(jvp(lambda x: fnp.unique(x, axis=0), (x,), (t,))[1], t[:2])
@@ -39,7 +39,7 @@ def test_rows():
 
 
 @pytest.mark.parametrize("sign", [1, -1])
-def test_order_left_open_is_the_same_traced(sign):
+def test_unstable_order_matches_numpy(sign):
     """The derivative belongs to the element that NumPy puts at that position."""
     x = sign * np.array([8.5, -3.0, 700.25, 0.0, 8.5, 41.0, -3.0, 12.0])
     for fun, plain in (
@@ -51,7 +51,7 @@ def test_order_left_open_is_the_same_traced(sign):
         identical(tangent, plain(x) * 3)
 
 
-def test_common_elements_are_those_of_the_first_array():
+def test_intersect1d_derivative_goes_to_first_array():
     y = np.array([2.0, 3.0, 3.0])
     value, pullback = vjp(fnp.intersect1d, X, y)
     identical(value, np.array([2.0, 3.0]))
@@ -59,13 +59,13 @@ def test_common_elements_are_those_of_the_first_array():
     identical(vjp(fnp.union1d, X, y)[1](np.array([1.0, 2.0, 3.0])), (np.array([3.0, 1.0, 0, 2.0, 0]), np.zeros(3)))
 
 
-def test_elements_of_one_array_only():
+def test_setdiff1d_derivative():
     y = np.array([4.0, 3.0, 4.0])
     identical(jvp(lambda x: fnp.setdiff1d(x, y), (X,), (T,))[1], np.array([10.0, 1000.0]))
     identical(jvp(fnp.setxor1d, (X, y), (T, T[:3] / 10))[1], np.array([10.0, 1000.0, 0.1]))
 
 
-def test_jax_loses_this_derivative():
+def test_jax_loses_derivative_of_unique():
     """Therefore the rows are not compared with JAX; funcgrad keeps the derivative on JAX arrays, too."""
     want = np.array([1.0, 1.0, 0.0, 1.0, 0.0])
     np.testing.assert_array_equal(jax.grad(lambda x: jax.numpy.unique(x).sum())(X), np.zeros(5))
@@ -73,7 +73,7 @@ def test_jax_loses_this_derivative():
     np.testing.assert_array_equal(jax.grad(lambda x: fnp.sum(fnp.unique(x)))(X), want)
 
 
-def test_a_graph_looks_again():
+def test_graph_of_unique_checks_values():
     graph = trace(lambda x: fnp.unique(x) * 2)(X)
     identical(graph(np.array([5.0, 6.0, 7.0, 5.0, 7.0])), np.array([10.0, 12.0, 14.0]))
     with pytest.raises(BranchError, match=r"got int64\[2\], traced int64\[3\]"):
@@ -102,21 +102,21 @@ EVERYTHING = {"return_index": True, "return_inverse": True, "return_counts": Tru
         (np.array([1 + 1j, 1 - 1j, 1 + 1j]), EVERYTHING),
     ],
 )
-def test_unique_is_numpys(x, options):
+def test_unique_matches_numpy(x, options):
     identical(
         jvp(lambda x: fnp.unique(x, **options), (x,), (x,))[0] if x.dtype.kind in "fc" else fnp.unique(x, **options),
         np.unique(x, **options),
     )
 
 
-def test_unique_refuses_what_numpy_refuses():
+def test_invalid_unique_raises_as_numpy():
     for axis in (1, -2):
         with pytest.raises(np.exceptions.AxisError):
             traced(lambda x, axis=axis: fnp.unique(x, axis=axis), X)
 
 
 @pytest.mark.parametrize("name", ["unique_all", "unique_counts", "unique_inverse"])
-def test_named_results(name):
+def test_unique_returns_named_tuples(name):
     x = np.array([[1.0, NAN], [NAN, 1.0]])
     identical(traced(getattr(fnp, name), x), getattr(np, name)(x))
     identical(getattr(fnp, name)(x), getattr(np, name)(x))
@@ -124,7 +124,7 @@ def test_named_results(name):
 
 @pytest.mark.parametrize("ar1", [X, X.reshape(5, 1), np.float32(X), X[:0]])
 @pytest.mark.parametrize("ar2", [np.array([3, 2, 7, 2]), np.array([0.5]), np.array([])])
-def test_two_sets_are_numpys(ar1, ar2):
+def test_functions_of_two_sets_match_numpy(ar1, ar2):
     for name, options in (
         ("union1d", {}),
         ("intersect1d", {}),
@@ -169,7 +169,7 @@ def test_lexsort():
 @pytest.mark.parametrize(
     "dtype", ["int8", "uint16", "int64", "float16", "float32", "float64", "longdouble", "complex64"]
 )
-def test_sort_complex_has_numpys_dtypes(dtype):
+def test_sort_complex_matches_numpy_dtypes(dtype):
     x = np.array([[3, 1, 2], [0, 5, 4]], dtype)
     identical(vmap(fnp.sort_complex)(x), np.sort_complex(x))
 
@@ -179,14 +179,14 @@ def test_sort_complex_has_numpys_dtypes(dtype):
 @pytest.mark.parametrize(
     "x", [np.zeros((2, 3)), np.pad([[1.0, 0.0, 2.0]], 1), np.pad([[1.0], [0.0], [2.0]], ((0, 1), (2, 0)))]
 )
-def test_trim_zeros_is_numpys(x, trim, axis):
+def test_trim_zeros_matches_numpy(x, trim, axis):
     got, pullback = vjp(lambda x: fnp.trim_zeros(x, trim, axis), x)
     want = np.trim_zeros(x, trim, axis)
     identical(got, want)
     assert pullback(np.ones_like(got))[0].sum() == got.size
 
 
-def test_trim_zeros_takes_lists():
+def test_trim_zeros_accepts_lists():
     assert fnp.trim_zeros([0, 1, 2, 0]) == [1, 2]
     identical(traced(lambda a: fnp.trim_zeros([0.0, a, 0.0]), 2.0), np.array([2.0]))
     with pytest.raises(ValueError, match="unexpected character"):
@@ -209,11 +209,11 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_sizes_that_differ_between_examples_are_refused(name):
+def test_differing_sizes_in_batch_raise(name):
     with pytest.raises(ConcretizationError, match=re.compile("differs between the examples of a vmap.*outside vmap")):
         vmap(REFUSED[name])(np.stack([X, 0.0 * X]))
 
 
-def test_numpys_own_names_reach_them():
+def test_numpy_set_functions_dispatch_on_tracers():
     identical(grad(lambda x: np.sum(np.unique(x)))(X), np.array([1.0, 1.0, 0.0, 1.0, 0.0]))
     identical(grad(lambda x: np.sum(np.setdiff1d(x, [3.0])))(X), np.array([0.0, 1.0, 0.0, 1.0, 0.0]))

@@ -53,7 +53,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_numpy_refuses_is_refused(name):
+def test_invalid_calls_raise_as_numpy(name):
     ours, theirs = getattr(fnp, name), getattr(np, name)
     for first, *rest in REFUSED[name]:
         with pytest.raises((ValueError, IndexError, TypeError, ZeroDivisionError)) as refused:
@@ -98,7 +98,7 @@ IN_ORDER = {
 
 @pytest.mark.parametrize("laid_out", LAID_OUT.values(), ids=LAID_OUT)
 @pytest.mark.parametrize("call", IN_ORDER.values(), ids=IN_ORDER)
-def test_elements_in_the_order_in_which_they_lie_in_memory(call, laid_out):
+def test_order_k_follows_memory_layout(call, laid_out):
     def fun(x):
         return call(laid_out(x))
 
@@ -120,7 +120,7 @@ def test_elements_in_the_order_in_which_they_lie_in_memory(call, laid_out):
         np.testing.assert_array_equal(recorded(x), call(x))
 
 
-def test_orders_that_numpy_does_not_know_are_refused():
+def test_unknown_orders_raise():
     for attempt in (lambda x: fnp.reshape(x, 6, "K"), lambda x: fnp.ravel(x, "B")):
         with pytest.raises(ValueError, match="order"):
             jvp(attempt, (M,), (M,))
@@ -149,7 +149,7 @@ PADDED = [
         (np.array([np.inf, 1.0, 2.0]), (0, 4)),
     ],
 )
-def test_every_mode_of_pad_is_numpys(x, widths, mode, options):
+def test_pad_modes_match_numpy(x, widths, mode, options):
     if x.ndim == 1 and options.get("stat_length"):
         options = {"stat_length": (2, 1)}
     if x.ndim == 1 and "end_values" in options:
@@ -161,7 +161,7 @@ def test_every_mode_of_pad_is_numpys(x, widths, mode, options):
     np.testing.assert_allclose(got, want, rtol=3e-7 if x.dtype == np.float32 else 1e-14)
 
 
-def test_pad_has_the_derivatives_of_what_it_pads_with():
+def test_pad_values_have_derivatives():
     fun = lambda x, ends: fnp.pad(x, (1, 2), "linear_ramp", end_values=(ends, 2 * ends))
     of_x, of_ends = jacrev(fun, (0, 1))(np.array([1.0, 7.0]), 4.0)
     np.testing.assert_allclose(of_ends, [1, 0, 0, 1, 2], atol=1e-15)
@@ -172,7 +172,7 @@ def test_pad_has_the_derivatives_of_what_it_pads_with():
     np.testing.assert_array_equal(odd[:3], [[2, 1, -2], [2, 0, -1], [2, -1, 0]])
 
 
-def test_pad_by_a_function_that_writes():
+def test_pad_with_function():
     def ends(vector, width, axis, options):
         vector[: width[0]] = options["scale"] * vector[width[0]]
         vector[len(vector) - width[1] :] = axis
@@ -198,13 +198,13 @@ def test_pad_by_a_function_that_writes():
         ((M[:0], 1, "mean"), {}),
     ],
 )
-def test_what_pad_refuses(arguments, options):
+def test_invalid_pad_raises(arguments, options):
     for fun in (np.pad, lambda x, *rest, **kw: jvp(lambda x: fnp.pad(x, *rest, **kw), (x,), (x,))):
         with pytest.raises(ValueError, match=r"not supported|unsupported|stat_length|empty axis"):
             fun(*arguments, **options)
 
 
-def test_pad_takes_a_dictionary_of_axes():
+def test_pad_with_dictionary_of_axes():
     fun = lambda x: fnp.pad(x, {-1: (1, 2)})
     np.testing.assert_array_equal(jvp(fun, (M,), (M,))[0], np.pad(M, ((0, 0), (1, 2))))
     if at_least(np, "2.4.0"):  # NumPy's function handles plain arrays; before, it accepted no dictionary
@@ -212,7 +212,7 @@ def test_pad_takes_a_dictionary_of_axes():
     assert vmap(lambda x: fnp.pad(x, {0: 1}))(M).shape == (2, 5)
 
 
-def test_what_decides_a_shape_may_not_differ_between_examples():
+def test_differing_shapes_in_batch_raise():
     counts = np.array([1, 2])
     for attempt in (
         lambda n: fnp.repeat(V, n),
@@ -256,14 +256,14 @@ def test_one_array_joined_with_itself():
     assert grad(grad(lambda x: fnp.stack([x, x * x, x]) @ V[:3]))(3.0) == 4.0
 
 
-def test_what_holds_no_numbers_is_not_joined():
+def test_joining_nonnumeric_arrays_raises():
     for other in (np.array(["text"] * 4), np.array([None] * 4), np.ma.array(V)):
         for join in (fnp.concatenate, fnp.stack):
             with pytest.raises(InputError, match="argument 1"):
                 grad(lambda x, join=join, other=other: join([x, other])[0])(V)
 
 
-def test_a_traced_array_is_a_sequence_of_its_rows():
+def test_joins_accept_array_as_sequence_of_rows():
     for join in (fnp.concatenate, fnp.stack, fnp.vstack, fnp.hstack, fnp.column_stack):
         value, tangent = jvp(join, (T,), (2 * T,))
         np.testing.assert_array_equal(value, join(T))
@@ -272,7 +272,7 @@ def test_a_traced_array_is_a_sequence_of_its_rows():
         fnp.concatenate({1: V})
 
 
-def test_joins_of_constants_only_are_numpys_under_a_transform():
+def test_joins_of_constants_return_ndarrays():
     seen = []
     grad(lambda x: seen.append(fnp.concatenate([V, V])) or x)(1.0)
     assert type(seen[0]) is np.ndarray
@@ -285,7 +285,7 @@ def test_unused_pieces_have_zero_cotangents():
     np.testing.assert_array_equal(jacrev(lambda x: fnp.array_split(x, [3, 1])[2])(V), np.eye(4)[1:])
 
 
-def test_the_corners_of_a_border_belong_to_the_last_axis():
+def test_pad_corners_belong_to_last_axis():
     fun = lambda c: fnp.pad(M, 1, constant_values=((c, 2 * c), (3 * c, 4 * c)))
     want = np.pad(M, 1, constant_values=((1, 2), (3, 4)))
     want[1:-1, 1:-1] = 0
@@ -320,7 +320,7 @@ def test_on_jax_arrays_outside_jit():
         np.testing.assert_array_equal(jacrev(fun)(x), jacfwd(fun)(M))
 
 
-def test_results_for_plain_values_are_numpys():
+def test_results_for_plain_values_match_numpy():
     for name, args in {
         "reshape": [(3.0, ()), (np.float64(3), ()), ([[1, 2]], 2)],
         "squeeze": [(3.0,), (np.float32(3),), ([[1, 2]],)],
@@ -358,7 +358,7 @@ def test_results_for_plain_values_are_numpys():
             np.testing.assert_array_equal(got, want, strict=isinstance(want, np.ndarray))
 
 
-def test_questions_about_traced_values():
+def test_shape_dtype_and_type_queries():
     seen = []
 
     def fun(x, y):
@@ -392,7 +392,7 @@ def test_questions_about_traced_values():
         ((1, 1, 1), (2, 1, 1000)),
     ],
 )
-def test_cotangents_of_what_was_broadcast_far_are_sums(small, large, order, dtype):
+def test_cotangents_of_broadcast_are_sums(small, large, order, dtype):
     rng = np.random.default_rng(0)
     ct = (1 + rng.standard_normal(large)).astype(dtype, order=order)
     x, y = rng.standard_normal(small).astype(dtype), rng.standard_normal(large).astype(dtype)

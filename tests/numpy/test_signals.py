@@ -39,7 +39,7 @@ def value_and_jacobians(fun, *args):
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("name", ["convolve", "correlate"])
-def test_every_pair_of_lengths(name, mode):
+def test_convolve_every_pair_of_lengths(name, mode):
     """The Jacobian in one argument is the function applied to the other argument and the unit vectors."""
     numpys, ours = getattr(np, name), getattr(fnp, name)
     for n, m in itertools.product(range(1, 6), repeat=2):
@@ -51,7 +51,7 @@ def test_every_pair_of_lengths(name, mode):
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_every_pair_of_lengths_complex(mode):
+def test_convolve_every_pair_of_lengths_complex(mode):
     """Correlation conjugates its second argument; the pullback is the transpose without conjugation."""
     for n, m in itertools.product(range(1, 5), repeat=2):
         a, v = array(n, kind="complex"), array(m, seed=1, kind="complex")
@@ -65,7 +65,7 @@ def test_every_pair_of_lengths_complex(mode):
 
 @pytest.mark.parametrize("lengths", [(7, 3), (3, 7), (90, 60)])
 @pytest.mark.parametrize("mode", MODES)
-def test_many_at_once(mode, lengths):
+def test_convolve_under_vmap(mode, lengths):
     """Short and long convolutions use different algorithms."""
     n, m = lengths
     a, v = array(3, n), array(2, m, seed=1)
@@ -78,7 +78,7 @@ def test_many_at_once(mode, lengths):
         same(got, want, rtol=1e-12)
 
 
-def test_modes_by_number():
+def test_convolve_mode_as_number():
     a, v = array(4), array(3)
     for number, mode in enumerate(("valid", "same", "full")):
         same(vjp(lambda a, n=number: fnp.convolve(a, v, n), a)[0], np.convolve(a, v, mode))
@@ -113,7 +113,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("call", "error", "match"), [r[1:] for r in REFUSED], ids=[r[0] for r in REFUSED])
-def test_refused_as_numpy_refuses(call, error, match):
+def test_invalid_calls_raise_as_numpy(call, error, match):
     a = array(4)
     with pytest.raises(error, match=match):
         call(np, a)
@@ -201,7 +201,7 @@ def test_interp_with_a_period():
     same(vmap(periodic(fnp.interp), (None, 0, None, None))(x, shuffled, fp, period), want)
 
 
-def test_interp_inside_of_jaxs_derivatives():
+def test_interp_under_jax_derivatives():
     args = (jnp.array([0.3, 1.0, 2.0, 2.5]), jnp.array(KNOTS), jnp.array(HEIGHTS))
     for got, want in zip(
         jax.grad(lambda *a: fnp.sum(fnp.interp(*a) ** 2), (0, 1, 2))(*args),
@@ -242,7 +242,7 @@ def test_interp_computes_in_double_precision():
 
 
 @pytest.mark.parametrize("order", range(1, 6))
-def test_bessel_functions(order):
+def test_i0_matches_integral(order):
     """Compare with ``(1/pi) int_0^pi exp(x cos t) cos(n t) dt``, which the mean over n points gives exactly."""
     x = np.concatenate([np.linspace(-60.0, 60.0, 97), [1e-3, 20.0, np.nextafter(20.0, 30.0), 500.0]])
     t = np.arange(1024) * (2 * math.pi / 1024)
@@ -262,7 +262,7 @@ def test_i0_at_zero_to_any_order():
 
 
 @pytest.mark.parametrize("inner", [0, 2])
-def test_i0_inside_of_jaxs_derivatives(inner):
+def test_i0_under_jax_derivatives(inner):
     """JAX differentiates the power series."""
     fun = fnp.i0
     for _ in range(inner):
@@ -272,7 +272,7 @@ def test_i0_inside_of_jaxs_derivatives(inner):
     same(jax.jit(jax.grad(fun))(-25.0), grad(fun)(-25.0))
 
 
-def test_i0_obeys_its_equation():
+def test_i0_satisfies_its_differential_equation():
     """Check ``x^2 f'' + x f' - x^2 f = 0`` near and far from 0, on both sides."""
     x = np.array([-35.0, -3.0, 0.5, 7.9, 8.1, 19.9, 20.1, 300.0])
     first, second = vmap(grad(fnp.i0))(x), vmap(grad(grad(fnp.i0)))(x)
@@ -300,7 +300,7 @@ def test_kaiser():
 
 
 @pytest.mark.parametrize("name", ["bartlett", "blackman", "hamming", "hanning", "kaiser"])
-def test_windows_have_a_static_length(name):
+def test_window_length_is_static(name):
     more = (2.0,) if name == "kaiser" else ()
     with pytest.raises(TypeError, match="integer"):
         grad(lambda m: fnp.sum(getattr(fnp, name)(m, *more)))(5.0)
@@ -324,7 +324,7 @@ def test_diff_matches_numpy():
 
 @pytest.mark.parametrize("length", [0, 1, 2])
 @pytest.mark.parametrize("fun", [lambda xp, a: xp.diff(a), lambda xp, a: xp.ediff1d(a), lambda xp, a: xp.trapezoid(a)])
-def test_few_neighbours(fun, length):
+def test_differences_of_short_arrays(fun, length):
     a = array(length)
     out, pullback = vjp(lambda a: fun(fnp, a), a)
     same(out, fun(np, a))
@@ -369,7 +369,7 @@ def test_gradient_of_several_axes():
     assert vjp(lambda f: fnp.gradient(f, np.array([0.0, 1.0, 3.0])), f.astype(np.float32)[:, 0])[0].dtype == np.float32
 
 
-def test_gradient_at_an_even_grid_moves_with_the_grid():
+def test_gradient_on_even_grid_depends_on_spacing():
     """The weight of the middle sample is zero there, but its derivative is not."""
     f, x = np.array([1.0, 5.0, 2.0]), np.array([0.0, 1.0, 2.0])
     check_grads(lambda x: fnp.gradient(f, x), (x,), order=2)
@@ -428,7 +428,7 @@ def test_unwrap_counts_periods():
 @pytest.mark.parametrize(
     "name", ["convolve", "correlate", "interp", "i0", "diff", "ediff1d", "gradient", "trapezoid", "unwrap"]
 )
-def test_numpys_names_dispatch(name):
+def test_numpy_functions_dispatch_on_tracers(name):
     args = {"convolve": (HEIGHTS,), "correlate": (HEIGHTS,), "interp": (KNOTS, HEIGHTS)}.get(name, ())
     x = np.array([0.2, 0.9, 1.7])
     out, pullback = vjp(lambda x: getattr(np, name)(x, *args), x)
@@ -436,7 +436,7 @@ def test_numpys_names_dispatch(name):
     same(pullback(out)[0], vjp(lambda x: getattr(fnp, name)(x, *args), x)[1](out)[0])
 
 
-def test_messages_name_the_way_out():
+def test_messages_name_a_remedy():
     with pytest.raises(ValueError, match=r"convolve: a must have one axis, got float64\[1, 4\]. Use vmap"):
         grad(lambda a: fnp.sum(fnp.convolve(a[None], a)))(array(4))
     with pytest.raises(InputError, match="i0: complex numbers are not supported, got complex128"):

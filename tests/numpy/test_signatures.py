@@ -72,7 +72,7 @@ def described(function, name=""):
     return positional, keywords
 
 
-def test_every_function_is_compared():
+def test_every_signature_is_compared():
     assert len(PAIRS) > 380
     assert {"fft.rfft", "linalg.svd", "sum", "interp", "add"} <= set(PAIRS)
     assert set(OTHERWISE) | set(MORE) <= set(PAIRS)
@@ -88,7 +88,7 @@ OLDER = set().union(*[names for version, names in BEFORE.items() if not at_least
 GONE = {"itemset", "newbyteorder", "ptp", "tostring"}
 
 
-def tells(function):
+def has_signature(function):
     """Return whether the signature can be inspected: before 2.4 that of compiled functions cannot."""
     try:
         return bool(inspect.signature(function))
@@ -97,8 +97,8 @@ def tells(function):
         return False
 
 
-@pytest.mark.parametrize("name", [name for name in PAIRS if name not in OLDER and tells(PAIRS[name][0])])
-def test_signature(name):
+@pytest.mark.parametrize("name", [name for name in PAIRS if name not in OLDER and has_signature(PAIRS[name][0])])
+def test_signature_matches_numpy(name):
     numpys, own = PAIRS[name]
     same = described(numpys, name) == described(own, name)
     assert same == (name not in OTHERWISE), f"{name}{inspect.signature(own)} of NumPy's {inspect.signature(numpys)}"
@@ -115,7 +115,7 @@ def unexpected(function):
     return ""
 
 
-def test_a_wrong_keyword_is_reported_under_the_name_of_the_call():
+def test_wrong_keyword_error_names_the_call():
     said = {id(own): (own.__qualname__, unexpected(own)) for _, own in PAIRS.values()}
     wrong = {name for name, text in said.values() if text and name not in text.partition("()")[0]}
     assert wrong == {"clip"}  # without limits it is ``positive``, in NumPy too
@@ -124,7 +124,7 @@ def test_a_wrong_keyword_is_reported_under_the_name_of_the_call():
     }
 
 
-def test_what_is_more_is_a_keyword():
+def test_extra_parameters_are_keyword_only():
     for name, more in MORE.items():
         for added in more:
             assert inspect.signature(PAIRS[name][1]).parameters[added].kind is inspect.Parameter.KEYWORD_ONLY, name
@@ -150,9 +150,9 @@ LOOKED_AT = [n for n in dir(np.ndarray) if not n.startswith("_") and n not in ME
 
 
 @pytest.mark.parametrize("name", LOOKED_AT)
-def test_method(name):
+def test_method_signature_matches_numpy(name):
     theirs = getattr(np.ndarray, name)
-    if not callable(theirs) or not tells(theirs):
+    if not callable(theirs) or not has_signature(theirs):
         assert hasattr(Tracer, name)
         return
     own, keywords = own_method(name)
@@ -167,7 +167,7 @@ def test_method(name):
             assert (own[i].name, own[i].default) == (p.name, p.default)
 
 
-def test_what_numpy_adds_is_looked_at():
+def test_new_ndarray_attributes_are_listed():
     found = []
     assert set(dir(np.ndarray)) >= MEMORY | HANDED_ON
     grad(lambda x: (found.extend(name for name in MEMORY if hasattr(x, name)), x)[1])(1.0)

@@ -38,18 +38,18 @@ COVARIANCES = [
 
 
 @pytest.mark.parametrize(("args", "options"), COVARIANCES, ids=range(len(COVARIANCES)))
-def test_cov_of_traced_values_is_numpys(args, options):
+def test_cov_matches_numpy(args, options):
     got, want = traced(lambda *a: fnp.cov(*a, **options), *args), np.cov(*args, **options)
     assert (got.shape, got.dtype) == (want.shape, want.dtype)
     same(got, want, rtol=1e-6 if got.dtype == np.float32 else 1e-13)
 
 
-def test_cov_differentiates_its_weights():
+def test_cov_weights_have_derivatives():
     for options in ({}, {"ddof": 0}, {"fweights": np.array([1, 2, 1, 0, 3])}):
         check_grads(lambda x, w, o=options: fnp.cov(x, aweights=w, **o), (X, WEIGHTS), order=2)
 
 
-def test_cov_of_one_observation_warns_and_is_not_finite():
+def test_cov_of_one_observation_warns():
     with pytest.warns(RuntimeWarning, match="Degrees of freedom"), np.errstate(all="ignore"):
         want = np.cov(X[:, :1])
     with pytest.warns(RuntimeWarning, match="Degrees of freedom"), np.errstate(all="ignore"):
@@ -58,7 +58,7 @@ def test_cov_of_one_observation_warns_and_is_not_finite():
     assert np.isnan(got).all()
 
 
-def test_cov_with_too_little_weight_warns_in_forward_mode_too():
+def test_cov_with_small_weights_warns_in_forward_mode():
     with pytest.warns(RuntimeWarning, match="Degrees of freedom"), np.errstate(all="ignore"):
         value, _ = jvp(lambda w: fnp.cov(X[0], aweights=w, ddof=6), (WEIGHTS,), (WEIGHTS,))
     assert not np.isfinite(value)
@@ -78,21 +78,21 @@ def test_cov_with_too_little_weight_warns_in_forward_mode_too():
         ({"y": np.ones((1, 1, 1))}, ValueError, "y has more than 2 dimensions"),
     ],
 )
-def test_cov_refuses_what_numpy_refuses(options, error, text):
+def test_invalid_cov_raises_as_numpy(options, error, text):
     with pytest.raises(error, match=text):
         traced(lambda x: fnp.cov(x, **options), X)
     with pytest.raises(error):
         np.cov(X, **options)
 
 
-def test_cov_refuses_traced_repeats():
+def test_cov_with_traced_fweights_raises():
     with pytest.raises(InputError, match=r"cov: fweights .* got float64\[5\]\. .*aweights"):
         grad(lambda f: fnp.cov(X[0], fweights=f))(np.ones(5))
     got = vmap(lambda f: fnp.cov(X, fweights=f))(np.array([[1, 2, 1, 0, 3], [1, 1, 1, 1, 1]]))
     same(got, [np.cov(X, fweights=[1, 2, 1, 0, 3]), np.cov(X)])
 
 
-def test_correlation_one_has_the_derivatives_of_a_maximum():
+def test_corrcoef_one_has_derivatives_of_maximum():
     """The value is clipped at 1, but the curvature stays whole, neither halved nor zero."""
 
     def together(t):
@@ -111,14 +111,14 @@ def test_correlation_one_has_the_derivatives_of_a_maximum():
     assert abs(hessian(together)(0.0)) > 0.05
 
 
-def test_correlation_with_itself_is_constant():
+def test_corrcoef_with_itself_is_constant():
     same(jacrev(lambda x: fnp.diagonal(fnp.corrcoef(x)))(X), np.zeros((3, 3, 5)))
     same(jacfwd(lambda x: fnp.diagonal(fnp.corrcoef(x)))(X), np.zeros((3, 3, 5)))
     same(grad(fnp.corrcoef)(X[0]), np.zeros(5))
     assert np.all(np.abs(traced(fnp.corrcoef, X)) <= 1)
 
 
-def test_correlation_of_what_does_not_vary_is_nan():
+def test_corrcoef_of_constant_data_is_nan():
     x = np.array([[1.0, 1.0, 1.0], [1.0, 2.0, 4.0]])
     with np.errstate(all="ignore"):
         assert np.isnan(grad(lambda x: fnp.corrcoef(x)[0, 1])(x)).all()
@@ -128,7 +128,7 @@ def test_correlation_of_what_does_not_vary_is_nan():
 # ---- counts ------------------------------------------------------------------------------------------------
 
 
-def test_bincount_of_nothing_is_numpys():
+def test_bincount_of_empty_arrays_matches_numpy():
     nothing = np.zeros(0, int)
     got = traced(lambda w: fnp.bincount(nothing, w, 3), np.zeros(0))
     want = np.bincount(nothing, np.zeros(0), 3)
@@ -136,7 +136,7 @@ def test_bincount_of_nothing_is_numpys():
     same(got, want)
 
 
-def test_bincount_weighs_integers_and_booleans():
+def test_bincount_with_integer_and_boolean_weights():
     x = np.array([0, 2, 2])
     for weights in (np.array([1, 2, 3]), np.array([True, False, True])):
         got = vmap(lambda w: fnp.bincount(x, w))(weights[None])[0]
@@ -145,7 +145,7 @@ def test_bincount_weighs_integers_and_booleans():
         same(got, want)
 
 
-def test_bincount_keeps_its_own_positions():
+def test_bincount_copies_its_positions():
     x = np.array([0, 1, 1])
     _, pullback = vjp(lambda w: fnp.bincount(x, w), np.ones(3))
     x[:] = 0
@@ -171,24 +171,24 @@ def test_bincount_under_vmap():
         ([0.0, 1.0, 1.0], {}, TypeError),
     ],
 )
-def test_bincount_refuses_what_numpy_refuses(x, options, error):
+def test_invalid_bincount_raises_as_numpy(x, options, error):
     with pytest.raises(error):
         traced(lambda w: fnp.bincount(np.array(x), w, **options), np.ones(3))
     with pytest.raises(error):
         np.bincount(np.array(x), np.ones(3), **options)
 
 
-def test_bincount_refuses_complex_weights():
+def test_bincount_with_complex_weights_raises():
     with pytest.raises(TypeError, match="safe"):
         traced(lambda w: fnp.bincount(np.array([0, 1]), w), np.ones(2) + 1j)
 
 
-def test_bincount_refuses_traced_numbers_that_are_not_whole():
+def test_bincount_of_traced_floats_raises():
     with pytest.raises(InputError, match=r"bincount: .* got float64\[2\]\. Convert it with astype"):
         grad(lambda x: fnp.sum(fnp.bincount(x, np.ones(2))))(np.array([0.0, 1.0]))
 
 
-def test_digitize_with_bins_of_both_directions_under_vmap():
+def test_digitize_increasing_and_decreasing_bins_under_vmap():
     bins = np.array([[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]])
     for right in (False, True):
         got = vmap(lambda b, right=right: fnp.digitize(X, b, right))(bins)
@@ -197,7 +197,7 @@ def test_digitize_with_bins_of_both_directions_under_vmap():
     same(vmap(lambda b: fnp.digitize(X, b))(bins[:, :1]), [np.digitize(X, b[:1]) for b in bins])
 
 
-def test_digitize_refuses():
+def test_invalid_digitize_raises():
     with pytest.raises(ValueError, match="monotonically"):
         vmap(lambda b: fnp.digitize(X, b))(np.array([[0.0, 1.0, 2.0], [0.0, 2.0, 1.0]]))
     with pytest.raises(TypeError, match="complex"):
@@ -218,7 +218,7 @@ def samples():
         yield np.r_[np.linspace(low, high, bins + 1), rng.uniform(low, high, 20)].round(seed % 4 + 1), bins
 
 
-def test_every_element_is_in_numpys_bin():
+def test_histogram_bins_match_numpy():
     for x, bins in samples():
         weights = np.arange(x.size) + 1.0
         want, edges = np.histogram(x, bins, weights=weights)
@@ -232,7 +232,7 @@ def test_every_element_is_in_numpys_bin():
         assert np.array_equal(traced(lambda w, x=x, n=bins: fnp.histogram(x, n, weights=w)[0], weights), want)
 
 
-def test_counts_of_other_numbers():
+def test_histogram_of_other_dtypes():
     for x in (np.array([3, 1, 4, 1, 5]), np.float32([0.1, 0.2, 0.7]), np.array([2**60, 2**60 + 5000, 2**61])):
         for bins in (3, np.array([0.15, 1, 4, 4, 5])):
             got = vmap(lambda x, bins=bins: fnp.histogram(x, bins))(x[None])
@@ -241,21 +241,21 @@ def test_counts_of_other_numbers():
                 assert np.array_equal(g[0], w) or np.array_equal(g, w)
 
 
-def test_booleans_are_counted_with_a_warning():
+def test_histogram_of_booleans_warns():
     x = np.array([True, False, True])
     with pytest.warns(RuntimeWarning, match="Converting input from bool"):
         counts, _ = vmap(lambda x: fnp.histogram(x, 2))(x[None])
     same(counts, [[1, 2]])
 
 
-def test_nan_is_in_no_bin():
+def test_nan_is_not_counted():
     x = np.array([0.5, np.nan, 2.5])
     for options in ({"bins": 3, "range": (0, 3)}, {"bins": [0, 1, 2, 3]}):
         same(traced(lambda x, o=options: fnp.histogram(x, **o), x)[0], [1, 0, 1])
     same(traced(lambda x: fnp.histogramdd([x, x], 1, [(0, 3), (0, 3)])[0], x), [[2.0]])
 
 
-def test_counts_have_no_derivative_and_edges_have():
+def test_histogram_edges_have_derivatives_counts_do_not():
     x = np.array([1.0, 5.0, 2.0, 2.5])
     same(grad(lambda x: fnp.sum(fnp.histogram(x, 2)[0] * fnp.asarray([1.0, 2.0])))(x), np.zeros(4))
     want = [[1, 0, 0, 0], [0.5, 0.5, 0, 0], [0, 1, 0, 0]]
@@ -264,7 +264,7 @@ def test_counts_have_no_derivative_and_edges_have():
     same(jax.jacrev(lambda x: jnp.histogram(x, 2)[1])(x), want)
 
 
-def test_edges_of_equal_elements_share():
+def test_histogram_edges_of_equal_elements_share_derivative():
     x = np.array([2.0, 2.0])
     for fun in (fnp.histogram_bin_edges, lambda x, n: vmap(lambda x: fnp.histogram_bin_edges(x, n))(x[None])[0]):
         value, pushed = jvp(lambda x, fun=fun: fun(x, 2), (x,), (np.array([1.0, 3.0]),))
@@ -273,7 +273,7 @@ def test_edges_of_equal_elements_share():
         same(grad(lambda x, fun=fun: fun(x, 2)[0])(x), [0.5, 0.5])
 
 
-def test_given_edges_and_ranges_are_differentiated():
+def test_histogram_edge_and_range_arguments_have_derivatives():
     x = np.array([1.0, 5.0, 2.0, 2.5])
     edges = np.array([0.0, 2.25, 12.0])
     check_grads(lambda e: fnp.histogram(x, e, density=True), (edges,), order=2)
@@ -284,7 +284,7 @@ def test_given_edges_and_ranges_are_differentiated():
 
 
 @pytest.mark.parametrize("bins", [3, [2, 3], np.array([-3.0, 0.0, 1.0, 3.0]), [np.array([-3.0, 3.0]), 2]], ids=range(4))
-def test_histogram2d_reads_bins_as_numpy(bins):
+def test_histogram2d_bins_match_numpy(bins):
     options = {"weights": WEIGHTS, "range": [[-3, 3], [-4, 4]]}
     got = traced(lambda x: fnp.histogram2d(x, X[1], bins, **options), X[0])
     for g, w in zip(got, np.histogram2d(X[0], X[1], bins, **options), strict=True):
@@ -292,14 +292,14 @@ def test_histogram2d_reads_bins_as_numpy(bins):
         same(g, w)
 
 
-def test_histogram2d_refuses_what_numpy_refuses():
+def test_invalid_histogram2d_raises_as_numpy():
     with pytest.raises(ValueError, match="dimension of bins"):
         traced(lambda x: fnp.histogram2d(x, X[1], [3]), X[0])
     with pytest.raises(ValueError, match="same length"):
         traced(lambda x: fnp.histogram2d(x, X[1, :2]), X[0])
 
 
-def test_histogramdd_reads_samples_as_numpy():
+def test_histogramdd_samples_match_numpy():
     for sample in (X.T, [X[0], X[1]], X[0], X[:, :0].T):
         got = traced(lambda s: fnp.histogramdd(s, 2), sample)
         want = np.histogramdd(sample, 2)
@@ -309,7 +309,7 @@ def test_histogramdd_reads_samples_as_numpy():
             same(g, w)
 
 
-def test_weights_keep_their_dtype_and_are_added_in_double():
+def test_histogram_weights_keep_dtype_and_sum_in_double():
     for dtype in (np.float16, np.float32, np.int64, np.complex64):
         weights = np.full(3000, 1.0).astype(dtype)
         x = np.zeros(3000)
@@ -320,7 +320,7 @@ def test_weights_keep_their_dtype_and_are_added_in_double():
 
 
 @pytest.mark.parametrize("rule", ["auto", "fd", "doane", "scott", "stone", "rice", "sturges", "sqrt"])
-def test_rules_find_numpys_number_of_bins(rule):
+def test_bin_rules_match_numpy(rule):
     x = np.random.default_rng(0).normal(size=50)
     for range in (None, (-1.0, 1.5)):
         for g, w in zip(
@@ -329,7 +329,7 @@ def test_rules_find_numpys_number_of_bins(rule):
             assert np.array_equal(g, w)
 
 
-def test_rules_are_refused_where_examples_would_differ_in_shape():
+def test_bin_rules_under_vmap_raise():
     with pytest.raises(ConcretizationError, match="histogram: the number of bins that a rule finds differs"):
         vmap(lambda x: fnp.histogram(x, "auto"))(X)
     with pytest.raises(TypeError, match="weighted"):
@@ -351,14 +351,14 @@ def test_rules_are_refused_where_examples_would_differ_in_shape():
         ({"bins": 3, "range": (1.0, 1.0 + 3e-16)}, ValueError, "Too many bins"),
     ],
 )
-def test_histogram_refuses_what_numpy_refuses(options, error, text):
+def test_invalid_histogram_raises_as_numpy(options, error, text):
     with pytest.raises(error, match=text):
         traced(lambda x: fnp.histogram(x, **options), X)
     with pytest.raises(error):
         np.histogram(X, **options)
 
 
-def test_histogram_refuses_a_range_of_nan():
+def test_histogram_with_nan_range_raises():
     for run in (lambda x: traced(fnp.histogram, x), lambda x: vmap(fnp.histogram)(np.stack([x * 0, x]))):
         with pytest.raises(ValueError, match="autodetected range"):
             run(np.array([1.0, np.nan]))
@@ -372,14 +372,14 @@ def test_histogram_refuses_a_range_of_nan():
         ((np.ones((2, 2, 2)), 2), "two axes"),
     ],
 )
-def test_histogramdd_refuses_what_numpy_refuses(arguments, text):
+def test_invalid_histogramdd_raises_as_numpy(arguments, text):
     with pytest.raises(ValueError, match=text):
         traced(lambda s: fnp.histogramdd(s, *arguments[1:]), arguments[0])
     with pytest.raises(ValueError, match=r".*"):
         np.histogramdd(*arguments)
 
 
-def test_numpys_own_names_reach_them():
+def test_numpy_functions_dispatch_on_tracers():
     x = np.array([1.0, 5.0, 2.0, 2.5])
     same(grad(lambda x: np.histogram(x, 2)[1][1])(x), [0.5, 0.5, 0, 0])
     same(grad(lambda w: np.bincount(np.array([1, 0]), w)[1])(np.ones(2)), [1, 0])
@@ -388,7 +388,7 @@ def test_numpys_own_names_reach_them():
 
 @pytest.mark.parametrize("axis", [None, 0, 1, (0, 1)])
 @pytest.mark.parametrize("q", [0.5, [0.1, 0.7]])
-def test_quantiles_of_nothing_are_numpys(q, axis):
+def test_quantiles_of_empty_arrays_match_numpy(q, axis):
     for name in ("quantile", "nanquantile", "percentile", "nanpercentile", "median", "nanmedian"):
         args = () if "median" in name else (q,)
         for x in (np.zeros((0, 2)), np.zeros((2, 0))):
@@ -409,7 +409,7 @@ def test_quantiles_of_nothing_are_numpys(q, axis):
 @pytest.mark.parametrize("options", [{}, {"axis": 0, "ddof": 1}, {"axis": 1, "keepdims": True, "where": X > -1.0}])
 @pytest.mark.parametrize("dtype", ["float64", "float32", "complex128", "complex64"])
 @pytest.mark.parametrize("name", ["var", "std"])
-def test_variances_of_complex_numbers_in_another_dtype_are_numpys(name, dtype, options):
+def test_complex_variance_with_dtype_matches_numpy(name, dtype, options):
     z = X + 1j * RNG.normal(size=X.shape)
 
     def fun(x):
@@ -442,7 +442,7 @@ NUMBERS = {
 
 
 @pytest.mark.parametrize("fun", NUMBERS.values(), ids=NUMBERS)
-def test_statistics_of_all_elements_are_numbers_as_numpys(fun):
+def test_full_reductions_return_scalars_as_numpy(fun):
     x = np.where(np.arange(15.0).reshape(3, 5) == 11, np.nan, X) if fun in (np.nanmedian, np.nanmax) else X
     want = fun(x)
     for out in (vjp(fun, x)[0], jvp(fun, (x,), (x,))[0], jvp(fun, (x,), (x,))[1]):

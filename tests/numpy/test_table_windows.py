@@ -124,7 +124,7 @@ def weighted(found):
 
 @pytest.mark.parametrize("table", TABLES)
 @pytest.mark.parametrize("name", [*WINDOWS, *METHODS, *ORDERED])
-def test_methods(name, table):
+def test_windows_groups_and_ranks(name, table):
     compute = {**WINDOWS, **METHODS, **ORDERED}[name]
 
     def f(x):
@@ -140,7 +140,7 @@ def test_methods(name, table):
 
 
 @pytest.mark.parametrize("name", [*WINDOWS, *METHODS])
-def test_labels_are_those_of_pandas(name):
+def test_labels_match_pandas(name):
     compute, plain = {**WINDOWS, **METHODS}[name], None
 
     def f(x):
@@ -172,7 +172,7 @@ DECAYS = {
 
 
 @pytest.mark.parametrize("name", DECAYS)
-def test_decays_may_be_traced(name):
+def test_ewm_with_traced_decay(name):
     f = lambda p: (DECAYS[name](p).diff() ** 2).mean()
     assert float(value_and_grad(f)(0.4)[0]) == pytest.approx(float(f(0.4)), rel=1e-10)
     assert grad(f)(0.4) == pytest.approx(differences(f, 0.4), rel=1e-7)
@@ -180,7 +180,7 @@ def test_decays_may_be_traced(name):
     np.testing.assert_allclose(vmap(grad(f))(np.array([0.4, 0.6])), [grad(f)(0.4), grad(f)(0.6)], rtol=1e-10)
 
 
-def test_columns_of_other_kinds():
+def test_nonnumeric_columns():
     data = FRAME.assign(k=list("xyxyxy"), n=np.arange(6))
 
     def f(x):
@@ -197,7 +197,7 @@ def test_columns_of_other_kinds():
     np.testing.assert_allclose(grad(f)(X), differences(f, X), rtol=1e-7)
 
 
-def test_rows_of_columns_of_other_kinds():
+def test_rows_of_mixed_columns():
     data = FRAME.assign(k=list("xyxyxy"))
 
     def f(x):
@@ -213,7 +213,7 @@ def test_rows_of_columns_of_other_kinds():
     np.testing.assert_allclose(vmap(grad(f))(np.stack([X, 1.01 * X]))[1], grad(f)(1.01 * X), rtol=1e-10)
 
 
-def test_errors_name_what_to_do():
+def test_errors_name_a_remedy():
     for wrong, error, match in (
         (
             lambda x: FRAME.mul(x, axis=0).rolling(3, method="table").mean().sum(),
@@ -235,7 +235,7 @@ def test_errors_name_what_to_do():
         vmap(lambda x: pd.Series(x).nlargest(2).sum())(np.stack([X, X[::-1]]))
 
 
-def test_tables_are_shown():
+def test_tables_print():
     def f(x):
         shown.append((str(S * x), repr(FRAME.mul(x, axis=0))))
         return (S * x).sum()

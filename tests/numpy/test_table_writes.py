@@ -167,7 +167,7 @@ if not at_least(pd, "3.0.0"):  # older versions fill NumPy arrays with the resul
 
 
 @pytest.mark.parametrize("fun", WRITES)
-def test_writes(fun):
+def test_writes_to_tables(fun):
     def f(x):
         return (fun(x).fillna(0.0).to_numpy() ** 2).sum()
 
@@ -196,7 +196,7 @@ MADE = {
 
 
 @pytest.mark.parametrize("name", MADE)
-def test_tables_made_inside(name):
+def test_writes_to_tables_made_inside(name):
     f = lambda x: MADE[name](x) * 1.0
     value, gradient = value_and_grad(f)(X)
     assert float(value) == pytest.approx(float(f(X)), rel=1e-12)
@@ -204,7 +204,7 @@ def test_tables_made_inside(name):
     np.testing.assert_allclose(vmap(grad(f))(np.stack([X, 1.01 * X]))[1], grad(f)(1.01 * X), rtol=1e-10)
 
 
-def test_orders_that_examples_share():
+def test_sort_order_shared_by_batch():
     def f(x):
         s = pd.Series(x)
         return s.sort_values().iloc[:2].prod() * s.idxmax() + s.nlargest(3).std() + s.rank(method="first") @ s
@@ -224,7 +224,7 @@ def test_columns_without_traced_values_stay_constant():
     assert grad(f)(X)[0] == 1.0
 
 
-def test_integers_take_no_fractions():
+def test_write_to_integer_column():
     table = pd.DataFrame({"n": [1, 2, 3]})
 
     def f(x):
@@ -237,7 +237,7 @@ def test_integers_take_no_fractions():
             grad(f)(X)
 
 
-def test_keys_that_examples_share():
+def test_boolean_keys_shared_by_batch():
     def f(x):
         s = pd.Series(x)
         return s[s.between(1.0, 2.0)].sum() + pd.DataFrame({"a": x, "b": x**2}).query("a > 1.0")["b"].sum()

@@ -55,7 +55,7 @@ def test_series(name):
     assert float(pushed) == pytest.approx(expected @ tangent.to_numpy(), rel=1e-6, abs=1e-6)
 
 
-def test_a_column_can_be_written_to():
+def test_columns_are_writable():
     def written(s):
         s.iloc[0] = s.iloc[1] * 3.0
         return (s**2).sum()
@@ -215,18 +215,18 @@ def test_methods_and_functions_of_xarray(name):
     np.testing.assert_allclose(vmap(grad(f))(np.stack([x, 1.01 * x]))[1], grad(f)(1.01 * x), rtol=1e-10)
 
 
-def test_positions_that_differ_between_examples_are_refused():
+def test_differing_positions_in_batch_raise():
     f = lambda x: timed(x).isel(t=timed(x).argmax("t"))
     with pytest.raises(ConcretizationError, match="differs between the 2 examples"):
         vmap(f)(np.stack([T, -T]))
 
 
-def test_the_error_of_xarray_names_a_way_to_interpolate():
+def test_xarray_interp_error_names_remedy():
     with pytest.raises(ConversionError, match=r"xarray accepts no traced values here.*interp1d\(t, table\.data\)"):
         grad(lambda x: timed(x).interp(t=1.5))(T)
 
 
-def test_tables_among_other_containers():
+def test_tables_in_other_containers():
     found = grad(lambda p: (p["s"] ** 2).sum() * p["k"])({"s": SERIES, "k": 2.0})
     assert found["s"].tolist() == [4.0, 8.0, 12.0]
     assert found["k"] == 14.0
@@ -235,7 +235,7 @@ def test_tables_among_other_containers():
     assert pullback(value)[0].equals(ARRAY * 4.0)
 
 
-def test_labels_must_agree():
+def test_mismatched_labels_raise():
     other = pd.Series([1.0, 2.0, 3.0], index=list("xyz"), name="rate")
     with pytest.raises(FuncgradError, match="structure"):
         jvp(lambda s: s.sum(), (SERIES,), (other,))
@@ -243,19 +243,19 @@ def test_labels_must_agree():
         jvp(lambda d: d.sum(), (ARRAY,), (ARRAY.rename(x="y"),))
 
 
-def test_jacobians_come_as_arrays():
+def test_jacobians_are_arrays():
     assert jacrev(lambda s: s.to_numpy() ** 2)(SERIES).tolist() == np.diag([2.0, 4.0, 6.0]).tolist()
     assert jacrev(lambda d: fnp.sum(d.data, axis=1))(ARRAY).shape == (2, 2, 3)
 
 
-def test_what_would_lose_the_derivative_is_refused():
+def test_lost_derivative_raises():
     with pytest.raises((ConversionError, TypeError)):
         grad(lambda s: s.rolling(2, method="table").sum().sum())(SERIES)
     with pytest.raises((ConversionError, TypeError)):
         grad(lambda d: d.interp(t=15).sum())(ARRAY)
 
 
-def test_held_arrays_are_arrays_to_funcgrad():
+def test_table_array_behaves_like_its_array():
     def f(x):
         held = TableArray(x)
         assert (held.shape, held.ndim, held.size, len(held), held.nbytes) == ((3,), 1, 3, 3, 24)

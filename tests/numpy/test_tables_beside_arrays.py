@@ -160,7 +160,7 @@ def test_operators(name, table):
     assert slope == pytest.approx(differences(lambda x: float(apply(x, constant).sum().sum()), X), rel=1e-6, abs=1e-8)
 
 
-def test_numpys_functions_of_arrays_take_the_values():
+def test_numpy_functions_use_table_values():
     for table in (S, COVARIANCE, ARRAY[0]):
         slope = grad(lambda x, c=table: fnp.sum(fnp.dot(c, x)) + np.sum(np.dot(x, c)))(X)
         found = differences(lambda x, c=table: float(np.sum(np.dot(c, x)) + np.sum(np.dot(x, c))), X)
@@ -168,7 +168,7 @@ def test_numpys_functions_of_arrays_take_the_values():
     assert grad(lambda x: fnp.where(S > 1.0, x, 0.0).sum())(X).tolist() == (S > 1.0).astype(float).tolist()
 
 
-def test_labels_that_are_not_shared():
+def test_unshared_labels():
     other = pd.Series([1.0, 2.0, 3.0], index=list("bcd"))
     f = lambda x: ((x * S) * other).sum() + ((x * S) + other).count()
     assert grad(f)(X) == pytest.approx(differences(f, X), rel=1e-7)

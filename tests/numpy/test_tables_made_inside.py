@@ -101,7 +101,7 @@ MADE = {
 
 
 @pytest.mark.parametrize("name", MADE)
-def test_frames_of_traced_matrices_have_their_labels(name):
+def test_frames_of_traced_matrices_have_labels(name):
     def f(x):
         return MADE[name](x) * 1.0
 
@@ -111,7 +111,7 @@ def test_frames_of_traced_matrices_have_their_labels(name):
     np.testing.assert_allclose(vmap(grad(f))(np.stack([X, X + 0.01]))[1], grad(f)(X + 0.01))
 
 
-def test_wrong_labels_are_refused():
+def test_wrong_labels_raise():
     for made in (
         lambda x: pd.DataFrame(x, columns=list("ab")),
         lambda x: pd.DataFrame(x, index=list("ab")),
@@ -123,7 +123,7 @@ def test_wrong_labels_are_refused():
             grad(lambda x, made=made: made(x).sum().sum())(X)
 
 
-def test_arrays_of_tables_are_read_only_where_a_write_would_change_the_table(monkeypatch):
+def test_table_values_are_read_only_if_write_would_show(monkeypatch):
     def f(x):
         values = named(x).values
         values[0] = 0.0
@@ -134,7 +134,7 @@ def test_arrays_of_tables_are_read_only_where_a_write_would_change_the_table(mon
         grad(f)(X)
 
 
-def test_ranks_have_no_derivative():
+def test_ranks_are_constants():
     with pytest.raises(TypeError, match=r"frame\.corr: traced values have only the correlation of Pearson"):
         grad(lambda x: named(x).corr(method="spearman").iloc[0, 1])(X)
 
@@ -149,7 +149,7 @@ CHOSEN = {
 
 
 @pytest.mark.parametrize("name", CHOSEN)
-def test_examples_of_a_batch_choose_differently(name):
+def test_batch_examples_choose_differently(name):
     rows = np.array([[1.3, 0.7, 2.1], [0.4, 1.9, -0.3]])
 
     def f(x):
@@ -160,7 +160,7 @@ def test_examples_of_a_batch_choose_differently(name):
     np.testing.assert_allclose(found[0], differences(f, rows[0], 1e-5), rtol=1e-5, atol=1e-8)
 
 
-def test_a_choice_keeps_names():
+def test_where_keeps_labels():
     def f(x):
         kept = pd.Series(x, index=list("abc"), name="q").where(lambda s: s > 1.0, 0.0)
         assert kept.name == "q"
@@ -205,7 +205,7 @@ def frame_times_and_another_name(x):
 
 
 @pytest.mark.parametrize("fun", [series_times, column_plus, columns_times, frame_times_and_another_name])
-def test_tables_are_changed_in_place(fun):
+def test_in_place_changes_of_tables(fun):
     value, slope = value_and_grad(fun)(2.3)
     assert value == pytest.approx(fun(2.3))
     assert slope == pytest.approx((fun(2.3 + 1e-5) - fun(2.3 - 1e-5)) / 2e-5)

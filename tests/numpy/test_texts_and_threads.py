@@ -105,7 +105,7 @@ def _of_written(text):
 
 
 @pytest.mark.parametrize("name", JOINED)
-def test_numbers_that_are_read_from_joined_texts_are_refused(name):
+def test_float_of_joined_texts_raises(name):
     f = JOINED[name]
     for transformed in (grad(f), lambda x: jvp(f, (x,), (1.0,)), grad(lambda x: f(x) * x)):
         for _ in range(2):
@@ -113,7 +113,7 @@ def test_numbers_that_are_read_from_joined_texts_are_refused(name):
                 transformed(0.7)
 
 
-def test_functions_that_show_numbers_run_once_unless_they_read_some():
+def test_formatting_alone_causes_no_second_run():
     runs = []
 
     def shows(x):
@@ -131,7 +131,7 @@ def test_functions_that_show_numbers_run_once_unless_they_read_some():
     assert grad(lambda x: grad(shows)(x) * x)(3.0) == 12.0
 
 
-def test_records_of_logging_show_numbers():
+def test_logging_records_print_numbers():
     lines, log = [], logging.Logger("programs")
     handler = logging.Handler()
     handler.emit = lambda record: lines.append(record.getMessage())
@@ -148,7 +148,7 @@ def test_records_of_logging_show_numbers():
 
 
 @pytest.mark.parametrize("name", WHOLE)
-def test_numbers_go_through_texts(name):
+def test_text_round_trip_keeps_derivative(name):
     f = WHOLE[name]
     assert grad(lambda x: f(x) * x)(0.7) == pytest.approx(1.4)
     assert jvp(f, (0.7,), (1.0,)) == (0.7, 1.0)
@@ -157,12 +157,12 @@ def test_numbers_go_through_texts(name):
 
 
 @pytest.mark.parametrize("name", CUT)
-def test_texts_without_all_digits_are_refused(name):
+def test_float_of_rounded_text_raises(name):
     with pytest.raises(ConversionError, match="float"):
         grad(CUT[name])(0.7)
 
 
-def test_texts_are_texts():
+def test_formatted_tracer_is_a_str():
     texts = []
 
     def f(x):
@@ -216,7 +216,7 @@ def by_class(x):
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
-def test_threads_that_functions_start():
+def test_traced_values_in_started_threads():
     for _ in range(2):
         assert grad(by_list)(0.7) == pytest.approx(math.cos(0.7))
         assert grad(by_class)(0.7) == pytest.approx(1.4)
@@ -224,7 +224,7 @@ def test_threads_that_functions_start():
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
-def test_what_threads_lose_is_refused():
+def test_derivative_lost_in_thread_raises():
     def buried(x):
         found = {}
 
@@ -252,7 +252,7 @@ def first_or_one(x):
 
 
 @pytest.mark.parametrize("early", [True, False], ids=["before", "after"])
-def test_a_refusal_that_is_caught_around_another_transform_is_the_functions_own(early):
+def test_caught_refusal_around_inner_transform(early):
     def f(x):
         c = first_or_one(x) if early else None
         slope = grad(lambda y: fnp.sum(y * y))(x)
@@ -307,7 +307,7 @@ by_argument.defjvps(lambda t, ans, x, y: t[0] * y, lambda t, ans, x, y: t * firs
 
 
 @pytest.mark.parametrize("f", [squares, product, lambda x: by_argument(x, np.sum(x))], ids=["vjp", "jvp", "jvps"])
-def test_rules_are_built_anew_too(f):
+def test_rules_are_rebuilt(f):
     x = np.array([2.0, 3.0])
     for fun in (f, lambda x: f(x) * 1.0):
         for _ in range(2):
@@ -315,7 +315,7 @@ def test_rules_are_built_anew_too(f):
             assert hessian(fun)(x).tolist() == [[2.0, 1.0], [1.0, 0.0]]
 
 
-def test_an_interrupt_after_a_refusal_leaves_nothing_behind():
+def test_interrupt_after_refusal_leaves_no_state():
     def f(x):
         try:
             return float(x)
@@ -327,7 +327,7 @@ def test_an_interrupt_after_a_refusal_leaves_nothing_behind():
     assert not pending_refusals
 
 
-def test_what_an_interrupt_left_is_no_business_of_the_next_function():
+def test_stale_refusal_does_not_affect_next_run():
     seen = []
 
     def f(x):
@@ -349,7 +349,7 @@ ARRAYS = {
 
 
 @pytest.mark.parametrize("name", ARRAYS)
-def test_arrays_of_texts_are_refused(name):
+def test_array_of_texts_as_numbers_raises(name):
     f = ARRAYS[name]
     for transformed in (grad(f), lambda x: jvp(f, (x,), (1.0,)), grad(lambda x: f(x) * x + math.sin(x))):
         for _ in range(2):
@@ -359,7 +359,7 @@ def test_arrays_of_texts_are_refused(name):
             transformed(0.7)
 
 
-def test_arrays_of_other_texts_are_read():
+def test_arrays_of_plain_texts_work():
     def f(x):
         shown = f"{x:.2f}"
         assert len(shown) == 4
@@ -388,7 +388,7 @@ def caught_beside(x):
         return 7.0 * x
 
 
-def test_a_constant_after_a_refusal_is_refused():
+def test_constant_result_after_refusal_raises():
     for _ in range(2):
         with pytest.raises(ConversionError, match="its result has no derivative"):
             grad(caught)(0.7)
@@ -399,7 +399,7 @@ def test_a_constant_after_a_refusal_is_refused():
     assert grad(lambda x: 2.0 if x > 0 else math.sin(x))(0.7) == 0.0
 
 
-def test_texts_of_a_batch_are_not_compared():
+def test_comparing_texts_of_batch_raises():
     """Each example has a different text, so `==` would take a branch that is right for none of them."""
     f = lambda x: 2.0 * x if f"{x:.1f}" == "0.1" else 3.0 * x
     g = lambda x: 2.0 * x if f"{x:.1f}" != "0.1" else 3.0 * x
@@ -429,7 +429,7 @@ def test_texts_of_a_batch_are_not_compared():
         lambda x: 2.0 if str(int(x)).isdigit() else 3.0,
     ],
 )
-def test_texts_as_data(factor):
+def test_reading_texts_of_batch_raises(factor):
     """In a batch there is no one text; a recorded program would keep the text of its first number."""
     f = lambda x: x * factor(x)
     assert grad(f)(1.5) == factor(1.5)
@@ -444,7 +444,7 @@ def test_texts_as_data(factor):
             assert [recorded(x) for x in (1.5, 10.25, 1.5)] == [plain(x) for x in (1.5, 10.25, 1.5)]
 
 
-def test_a_text_of_a_batch_is_shown():
+def test_text_of_batch_prints():
     """Nothing that shows a text asks for its length, key or parts; `pprint` asks for those of a `repr`."""
 
     def shows(x):

@@ -198,34 +198,34 @@ def mapped(case):
 
 
 @each(LIVE)
-def test_derivatives(case):
+def test_method_derivatives(case):
     checks.check_jvp(case)
     checks.check_vjp(case)
     checks.check_linearize(case)
 
 
 @each(LIVE)
-def test_second_order(case):
+def test_method_second_derivatives(case):
     checks.check_second_order(case)
 
 
 @each(LIVE)
-def test_dtypes(case):
+def test_method_dtypes(case):
     checks.check_dtypes(case)
 
 
 @each([*LIVE, *FIXED], mapped)
-def test_vmap(case):
+def test_method_vmap(case):
     batched.check_vmap(case)
 
 
 @each(LIVE, mapped)
-def test_vmap_of_derivatives(case):
+def test_method_vmap_of_derivatives(case):
     batched.check_vmap_of_derivatives(case)
 
 
 @each(FIXED)
-def test_no_derivative(case):
+def test_methods_without_derivative(case):
     checks.check_zero(case)
 
 
@@ -272,7 +272,7 @@ def test_len():
 
 
 @pytest.mark.parametrize("use", [iter, list, lambda x: x[0], lambda x: x.mT, lambda x: 1.0 in x[0]])
-def test_numpys_errors(use):
+def test_errors_match_numpy(use):
     """An operation that NumPy refuses raises the same class of error with the same text."""
     with pytest.raises(Exception) as expected:  # noqa: PT011
         use(np.asarray(2.0))
@@ -300,7 +300,7 @@ def test_numpys_errors(use):
         lambda x: x.cumsum(3),
     ],
 )
-def test_refusals_are_numpys(use):
+def test_invalid_calls_raise_as_numpy(use):
     with pytest.raises(Exception) as expected:  # noqa: PT011
         use(MATRIX)
     for run in (
@@ -322,7 +322,7 @@ def test_contains():
         vmap(lambda x: MATRIX[0, 0] in x)(MATRIX)
 
 
-def test_equality_with_what_is_no_number():
+def test_equality_with_nonnumbers():
     for got in seen(lambda x: (x == None, x != None, x == "auto", x in (None, "auto")), 2.0):  # noqa: E711
         assert got == (False, True, False, False)
 
@@ -341,7 +341,7 @@ def test_iteration_stops_early():
     assert grad(lambda x: next(iter(x)) ** 2)(VECTOR).tolist() == [2 * VECTOR[0], 0.0, 0.0]
 
 
-def test_iteration_costs_what_it_reads():
+def test_iteration_costs_only_rows_read():
     """A pullback through n rows needs memory and time for n rows, not for n arrays."""
     x = np.arange(200_000.0).reshape(2000, 100)
     np.testing.assert_array_equal(grad(lambda x: sum(row @ row for row in x))(x), 2 * x)
@@ -367,7 +367,7 @@ def test_operators_are_the_primitives_themselves():
 
 @pytest.mark.parametrize("digits", [None, 0, 1, 2, -1])
 @pytest.mark.parametrize("number", [2.675, 0.15, 12.5, 1e22, np.float64(2.675), np.float64(1e22), np.float32(2.5)])
-def test_round_gives_what_it_gives_for_the_number(number, digits):
+def test_round_of_python_number_matches_python(number, digits):
     """A Python float is rounded by its exact decimals; without digits the result is a Python integer."""
     seen = []
 

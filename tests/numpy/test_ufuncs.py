@@ -62,7 +62,7 @@ def floats(own):
 SMOOTH = {name: own for name, own in PLAIN.items() if differentiable(own)}
 
 
-def everywhere(fun, *args, exact=True, order=2):
+def check_in_all_modes(fun, *args, exact=True, order=2):
     """Check ``fun`` in both modes, in a vmap and to second order, against plain arrays and differences."""
     want = fun(*args)
     rng = np.random.default_rng(0)
@@ -103,7 +103,7 @@ def by_name(table):
 
 
 @by_name(ALL)
-def test_attributes_are_numpys(own):
+def test_attributes_match_numpy(own):
     theirs = getattr(np, own.__name__)
     assert own.ufunc is theirs
     for name in ("nin", "nout", "signature"):
@@ -114,7 +114,7 @@ def test_attributes_are_numpys(own):
 
 
 @by_name(ALL)
-def test_the_signature_is_numpys(own):
+def test_signature_matches_numpy(own):
     parameters = inspect.signature(own).parameters
     names = ["where"] if own.signature is None else []
     names += ["casting", "order", "dtype", "subok", "signature"]
@@ -132,7 +132,7 @@ def test_ufuncs_and_their_methods_pickle(own):
     assert list(inspect.signature(own.at).parameters) == ["a", "indices", "b"]
 
 
-def test_unknown_options_are_refused():
+def test_unknown_options_raise():
     for call in (lambda x: fnp.sin(x, whre=True), lambda x: fnp.add(x, x, axis=0), lambda x: fnp.matmul(x, x, where=x)):
         with pytest.raises(TypeError, match="unexpected keyword argument"):
             grad(lambda x, call=call: fnp.sum(call(x)))(np.eye(2))
@@ -142,7 +142,7 @@ def test_unknown_options_are_refused():
 
 
 @by_name(PLAIN)
-def test_options_of_plain_arrays_are_numpys(own):
+def test_options_on_plain_arrays_match_numpy(own):
     args, theirs = arguments(own), own.ufunc
     mask = np.array([True, False, True])
     for make in (np.zeros, np.ones):
@@ -208,7 +208,7 @@ def test_where_with_out(own):
 
     primals = tuple(floats(own))
     for face in (own, theirs):
-        everywhere(fun(face), *primals)
+        check_in_all_modes(fun(face), *primals)
     # where the mask is False, the arguments may have any value
     wild = [np.where(mask, a, -1e300).astype(a.dtype) if a.dtype.kind == "f" else a for a in arguments(own)]
     keep = [i for i, a in enumerate(wild) if a.dtype.kind == "f"]
@@ -228,7 +228,7 @@ def test_where_with_out(own):
         np.testing.assert_array_equal(got, np.where(mask, want, 0.0))
 
 
-def test_where_may_differ_between_examples():
+def test_where_differs_between_examples():
     def fun(x):
         return np.divide(1.0, x, out=fnp.zeros(3), where=x != 0)
 
@@ -241,7 +241,7 @@ def test_where_may_differ_between_examples():
         np.testing.assert_array_equal(second, [2 / v**3 if v else 0 for v in row])
 
 
-def test_a_number_with_a_narrow_array_stays_narrow():
+def test_python_number_with_narrow_array_keeps_dtype():
     x = np.array([1.0, 2.0], np.float32)
     seen = []
 
@@ -254,12 +254,12 @@ def test_a_number_with_a_narrow_array_stays_narrow():
     assert seen == [np.float32]
 
 
-def test_where_must_be_booleans():
+def test_nonboolean_where_raises():
     with pytest.raises(TypeError, match="where= must be booleans"):
         grad(lambda x: fnp.sin(x, out=fnp.zeros(2), where=np.ones(2)).sum())(np.ones(2))
 
 
-def test_where_without_out_is_refused():
+def test_where_without_out_raises():
     for call in (lambda x: fnp.log(x, where=x > 1), lambda x: np.log(x, where=x > 1)):
         with pytest.raises(InputError, match=r"^log: where= without out= .* Give out=, an array"):
             grad(lambda x, call=call: call(x).sum())(np.ones(2))
@@ -298,7 +298,7 @@ def test_dtype_signature_and_casting(options, dtype):
         {"dtype": "S3"},
     ],
 )
-def test_what_numpy_refuses_of_dtypes_is_refused(options):
+def test_invalid_dtypes_raise_as_numpy(options):
     x = np.ones(2)
     with pytest.raises(TypeError):
         np.add(x, x, **options)
@@ -306,7 +306,7 @@ def test_what_numpy_refuses_of_dtypes_is_refused(options):
         grad(lambda x: fnp.add(x, x, **options).sum())(x)
 
 
-def test_signatures_of_another_length_are_refused():
+def test_signature_of_wrong_length_raises():
     with pytest.raises(ValueError, match="a signature has a dtype for each of 2 arguments and 1 results"):
         grad(lambda x: fnp.add(x, x, signature="d->d").sum())(np.ones(2))
 
@@ -330,18 +330,18 @@ AXES = {
 
 
 @pytest.mark.parametrize("make", AXES.values(), ids=AXES)
-def test_axes_of_products(make):
+def test_axes_argument_of_matmul(make):
     want = make(np)(A, B)
     for xp in (np, fnp):
         fun = make(xp)
         value, _ = vjp(fun, A, B)
         np.testing.assert_allclose(value, want, rtol=1e-13)
         assert value.dtype == want.dtype
-    everywhere(make(fnp), A, B, exact=False)
+    check_in_all_modes(make(fnp), A, B, exact=False)
 
 
 @pytest.mark.parametrize(("name", "second"), [("matmul", B), ("vecdot", A[0]), ("matvec", V), ("vecmat", A)])
-def test_out_of_products(name, second):
+def test_out_argument_of_matmul(name, second):
     first = V[:, :3] if name == "vecmat" else A
     own, theirs = getattr(fnp, name), getattr(np, name)
     want = theirs(first, second)
@@ -355,13 +355,13 @@ def test_out_of_products(name, second):
         return call
 
     for face in (own, theirs):
-        everywhere(fun(face), first, second, exact=False)
+        check_in_all_modes(fun(face), first, second, exact=False)
     plain = np.zeros(want.shape)
     assert own(first, second, out=plain) is plain
     identical(plain, want)
 
 
-def test_wrong_axes_of_products_are_refused():
+def test_invalid_axes_of_matmul_raise():
     for call, error in (
         (lambda x: fnp.matmul(x, x, axis=0), TypeError),
         (lambda x: fnp.matmul(x, x, keepdims=True), TypeError),
@@ -382,7 +382,7 @@ def operand(own):
     return (CUBE * 20).astype(int) if own.__name__ in INTEGER else CUBE
 
 
-def tried(call):
+def outcome(call):
     """Return NumPy's result, or the error that NumPy raises."""
     try:
         return call(), None
@@ -406,10 +406,10 @@ REDUCTIONS = {
 
 @pytest.mark.parametrize("options", REDUCTIONS.values(), ids=REDUCTIONS)
 @by_name(BINARY)
-def test_reductions_are_numpys(own, options):
+def test_reduce_matches_numpy(own, options):
     """Value, shape and dtype are NumPy's; calls that NumPy refuses are refused."""
     x = operand(own)
-    want, error = tried(lambda: own.ufunc.reduce(x, **options))
+    want, error = outcome(lambda: own.ufunc.reduce(x, **options))
     if error is not None:
         for run in (lambda: own.reduce(x, **options), lambda: vmap(lambda x: own.reduce(x, **options))(x[None])):
             with pytest.raises((TypeError, ValueError)):
@@ -432,9 +432,9 @@ def test_reductions_are_numpys(own, options):
 
 @pytest.mark.parametrize("along", [0, 1])
 @by_name(BINARY)
-def test_accumulations_are_numpys(own, along):
+def test_accumulate_matches_numpy(own, along):
     x = operand(own)
-    want, error = tried(lambda: own.ufunc.accumulate(x, along))
+    want, error = outcome(lambda: own.ufunc.accumulate(x, along))
     if error is not None:
         for run in (lambda: own.accumulate(x, along), lambda: vmap(lambda x: own.accumulate(x, along))(x[None])):
             with pytest.raises((TypeError, ValueError)):
@@ -460,20 +460,20 @@ FOLDS = {
 
 
 @by_name(FOLDS)
-def test_derivatives_of_folds(own):
-    everywhere(lambda x: own.reduce(x, axis=1), CUBE, exact=False)
-    everywhere(lambda x: own.ufunc.reduce(x, initial=0.5, where=CUBE > 0.5), CUBE, exact=False)
-    everywhere(lambda x: own.ufunc.accumulate(x, axis=1), CUBE, exact=False)
-    everywhere(lambda x: own.reduceat(x, [0, 2, 1, 1], axis=1), CUBE, exact=False, order=1)
-    everywhere(lambda x, y: own.outer(x, y), CUBE[0, :2, :2], CUBE[1, 0, :2] + 0.01)
-    everywhere(lambda x: own.ufunc.outer(x[0], 2.0), CUBE[0, :2], order=1)
+def test_derivatives_of_ufunc_methods(own):
+    check_in_all_modes(lambda x: own.reduce(x, axis=1), CUBE, exact=False)
+    check_in_all_modes(lambda x: own.ufunc.reduce(x, initial=0.5, where=CUBE > 0.5), CUBE, exact=False)
+    check_in_all_modes(lambda x: own.ufunc.accumulate(x, axis=1), CUBE, exact=False)
+    check_in_all_modes(lambda x: own.reduceat(x, [0, 2, 1, 1], axis=1), CUBE, exact=False, order=1)
+    check_in_all_modes(lambda x, y: own.outer(x, y), CUBE[0, :2, :2], CUBE[1, 0, :2] + 0.01)
+    check_in_all_modes(lambda x: own.ufunc.outer(x[0], 2.0), CUBE[0, :2], order=1)
 
 
 JAX = {name: own for name, own in FOLDS.items() if isinstance(getattr(jnp, name, None), jnp.ufunc)}
 
 
 @by_name(JAX)
-def test_folds_are_jaxs(own):
+def test_ufunc_methods_match_jax(own):
     theirs = getattr(jnp, own.__name__)
     x, row = CUBE[0, :3, :3], CUBE[1, 0, :3]
     calls = {
@@ -492,7 +492,7 @@ def test_folds_are_jaxs(own):
         np.testing.assert_allclose(pullback(ct)[0], pull(jnp.asarray(ct))[0], rtol=1e-9, atol=1e-12)
 
 
-def test_folds_on_jax_arrays_compile():
+def test_ufunc_methods_on_jax_arrays_compile():
     for own in (fnp.subtract, fnp.logaddexp, fnp.add):
         for call in (
             lambda x, own=own: own.reduce(x, axis=0),
@@ -508,7 +508,7 @@ def test_folds_on_jax_arrays_compile():
 
 
 @pytest.mark.parametrize("name", ["add", "multiply", "subtract", "maximum", "logaddexp", "hypot", "divide"])
-def test_folds_of_nothing_and_of_one(name):
+def test_reductions_of_empty_and_single_elements(name):
     own, theirs = getattr(fnp, name), getattr(np, name)
     for x in (np.zeros((0, 2)), np.zeros((2, 0)), np.full((1, 2), 0.5), np.full((1, 2), -0.5), np.full(1, -0.5)):
         for call in (
@@ -523,7 +523,7 @@ def test_folds_of_nothing_and_of_one(name):
             lambda u, x: u.accumulate(x, -1),
             lambda u, x: u.outer(x, x),
         ):
-            want, error = tried(lambda call=call, x=x: call(theirs, x))
+            want, error = outcome(lambda call=call, x=x: call(theirs, x))
             if error is None:
                 value, pullback = vjp(lambda x, call=call: call(own, x), x)
                 identical(value, want)
@@ -534,7 +534,7 @@ def test_folds_of_nothing_and_of_one(name):
 
 
 @by_name({name: PLAIN[name] for name in ("sin", "divmod", "modf", "logical_not")})
-def test_ufuncs_of_another_kind_have_no_folds(own):
+def test_reduce_of_unsupported_ufunc_raises(own):
     for name in ("reduce", "accumulate"):
         with pytest.raises(ValueError, match="only supported for"):
             getattr(own.ufunc, name)(MATRIX)
@@ -545,7 +545,7 @@ def test_ufuncs_of_another_kind_have_no_folds(own):
 
 
 @pytest.mark.parametrize("name", ["add", "multiply", "maximum", "subtract"])
-def test_folds_of_a_number(name):
+def test_reduce_of_scalar(name):
     for axis in (0, -1, None):
         value, pullback = vjp(lambda x, axis=axis: getattr(fnp, name).reduce(x, axis), 2.5)
         assert value == 2.5
@@ -554,7 +554,7 @@ def test_folds_of_a_number(name):
         vjp(getattr(fnp, name).accumulate, 2.5)
 
 
-def test_bad_axes_are_numpys_errors():
+def test_invalid_axes_raise_as_numpy():
     for call in (
         lambda x: fnp.subtract.reduce(x, axis=(0, 1)),
         lambda x: fnp.subtract.reduce(x, axis=2),
@@ -564,13 +564,13 @@ def test_bad_axes_are_numpys_errors():
         lambda x: fnp.maximum.reduce(x, where=[True, False, True]),
         lambda x: fnp.subtract.reduce(x, where=[True, False, True]),
     ):
-        want, error = tried(lambda call=call: call(MATRIX))
+        want, error = outcome(lambda call=call: call(MATRIX))
         assert want is None
         with pytest.raises(type(error)):
             vjp(call, MATRIX)
 
 
-def test_integers_are_added_up_wide():
+def test_narrow_integers_accumulate_in_wide_dtype():
     x = np.ones((2, 3), np.int8)
     for call in (
         lambda u, x: u.reduce(x),
@@ -601,10 +601,10 @@ def test_reduceat(name, indices):
             assert value.dtype == want.dtype
             np.testing.assert_allclose(value, want, rtol=1e-14)
     if len(indices) and name != "logical_xor":
-        everywhere(lambda x: own.reduceat(x, indices, 1), MATRIX + 0.01 * CUBE[:, :, 0], exact=False)
+        check_in_all_modes(lambda x: own.reduceat(x, indices, 1), MATRIX + 0.01 * CUBE[:, :, 0], exact=False)
 
 
-def test_reduceat_with_indices_made_inside():
+def test_reduceat_with_buffer_indices():
     got = grad(lambda x: fnp.add.reduceat(x, fnp.array([0, 2]))[1])(np.arange(4.0))
     assert got.tolist() == [0.0, 0.0, 1.0, 1.0]
     with pytest.raises(IndexError):
@@ -644,7 +644,7 @@ def test_at_of_two_arguments(own, index):
         return call
 
     for face in (own, own.ufunc):
-        everywhere(fun(face), start, y, exact=own not in (fnp.add, fnp.subtract))
+        check_in_all_modes(fun(face), start, y, exact=own not in (fnp.add, fnp.subtract))
     # here only the added values are traced
     constant = grad(lambda y: _at(own, fnp.full(4, 0.5), index, y).sum())(y)
     np.testing.assert_allclose(constant, grad(lambda y: fun(own)(np.full(4, 0.5) + 0 * y.sum(), y).sum())(y))
@@ -666,10 +666,10 @@ def test_at_of_one_argument(own):
         own.at(a, index)
         return a
 
-    everywhere(fun, start)
+    check_in_all_modes(fun, start)
 
 
-def test_at_is_jaxs():
+def test_at_matches_jax():
     x, y = np.array([0.3, 0.5, 0.4]), np.array([2.0, 0.5, 3.0])
     for name, index in (("add", np.array([0, 2, 0])), ("multiply", np.array([2, 0, 1]))):  # unique for JAX products
         once = {} if name == "add" else {"unique_indices": True}
@@ -681,7 +681,7 @@ def test_at_is_jaxs():
 
 
 @pytest.mark.parametrize("name", ["add", "subtract", "multiply", "maximum"])
-def test_at_places_that_differ_between_examples(name):
+def test_at_with_batched_indices(name):
     own, theirs = getattr(fnp, name), getattr(np, name)
     index = np.array([[0, 1, 0], [2, 2, 2]])
     y = np.array([[2.0, 0.5, 3.0], [1.5, 0.25, 4.0]])
@@ -728,7 +728,7 @@ def test_at_on_constants_stays_constant():
 
 
 @pytest.mark.usefixtures("written")
-def test_at_refuses():
+def test_invalid_at_raises():
     outside = np.zeros(3)
     for face in (fnp.add, np.add):
         for transform in (grad, lambda f: lambda x: jvp(f, (x,), (x,)), lambda f: lambda x: vmap(f)(x[None])):
@@ -751,7 +751,7 @@ def test_at_refuses():
     assert outside.tolist() == [0.0, 0.0, 0.0]
 
 
-def test_arrays_that_are_not_of_numbers_are_refused():
+def test_nonnumeric_arrays_raise():
     """With options and in methods as without; NumPy itself would compute with such arrays differently."""
     masked, records = np.ma.array([1.0, 2.0], mask=[False, True]), np.zeros(2, "i4, f8")
     for x in (masked, records, np.array(["a", "b"]), np.array([1, None])):

@@ -12,13 +12,13 @@ import funcgrad.numpy as np
 from funcgrad import as_written, grad, jvp, vmap
 
 
-def test_every_name_of_numpy_is_there():
+def test_every_numpy_name_exists():
     gone = {"in1d", "trapz"}  # removed in NumPy 2.4
     missing = {name for name in dir(numpy) if not name.startswith("_") and not hasattr(np, name)}
     assert missing - gone == {"test"}
 
 
-def test_a_module_as_it_stands():
+def test_unchanged_module():
     data = np.loadtxt(io.StringIO("1.0 2.0 3.0"))
 
     def loss(x):
@@ -65,7 +65,7 @@ def test_tables_with_traced_values(name):
         numpy.testing.assert_allclose(vmap(grad(f))(numpy.stack([x, x]))[1], slope)
 
 
-def test_tables_of_texts_are_refused():
+def test_tables_of_texts_raise():
     with pytest.raises(TypeError, match="not an array or a number, got Series"):
         grad(lambda x: (x * pd.Series(["a", "b", "c"])).sum())(numpy.ones(3))
 

@@ -253,7 +253,7 @@ def test_random_programs_with_complex_parts(seed):
 # ---- targets of writes -------------------------------------------------------------------------------------
 
 
-def everywhere(fun, x, want):
+def check_in_all_modes(fun, x, want):
     """Check that the gradient of ``fun`` in reverse, forward, second-order and batched runs is ``want``."""
     np.testing.assert_allclose(grad(fun)(x), want, rtol=1e-13)
     np.testing.assert_allclose(jacfwd(fun)(x), want, rtol=1e-13)
@@ -344,10 +344,10 @@ def test_loops(name):
         np.testing.assert_allclose(jacfwd(fun)(X), want, rtol=1e-13)
         np.testing.assert_allclose(vmap(grad(fun))(np.stack([X, X]))[1], want, rtol=1e-13)
     else:
-        everywhere(fun, X, want)
+        check_in_all_modes(fun, X, want)
 
 
-def test_masks_that_differ_between_examples():
+def test_write_with_batched_mask():
     batch = np.stack([X, -X, X[::-1]])
     want = np.where(batch > 0.5, 0.0, 18 * batch)
     np.testing.assert_allclose(vmap(grad(clipped))(batch), want, rtol=1e-14)
@@ -363,7 +363,7 @@ def test_masks_that_differ_between_examples():
         vmap(assigned)(batch)
 
 
-def test_positions_that_differ_between_examples():
+def test_write_with_batched_index():
     def f(x, i, y):
         a = fnp.zeros(4)
         a[i] = y
@@ -388,7 +388,7 @@ def test_positions_that_differ_between_examples():
     np.testing.assert_allclose(pulled, np.where(last, np.take_along_axis(batch, i, 1), 0.0))
 
 
-def test_an_unbatched_array_takes_batched_values():
+def test_write_of_batched_value_to_unbatched_array():
     def f(x):
         table = fnp.zeros((2, 4))
         row = table[1]
@@ -404,7 +404,7 @@ def test_an_unbatched_array_takes_batched_values():
     np.testing.assert_array_equal(constant, [5, 1, 1, 1])
 
 
-def test_examples_in_the_middle_of_a_batch():
+def test_write_with_batch_axis_in_the_middle():
     matrix = np.arange(24.0).reshape(2, 4, 3)
 
     def f(m):
@@ -432,7 +432,7 @@ def f_numpy(m):
 # ---- values that a tape keeps ------------------------------------------------------------------------------
 
 
-def test_a_saved_value_is_written_to():
+def test_write_to_saved_value():
     def f(x):
         y = x * 2.0
         z = y * y  # saves y
@@ -446,13 +446,13 @@ def test_a_saved_value_is_written_to():
         return fnp.sum(z) + fnp.sum(w) + fnp.sum(v) + 0 * fnp.sum(y)
 
     want = 8 * X + np.where(np.arange(4) == 0, 0.0, np.exp(X)) + 1.0
-    everywhere(f, X, want)
+    check_in_all_modes(f, X, want)
     _, pullback = vjp(f, X)
     np.testing.assert_allclose(pullback(1.0)[0], want)
     np.testing.assert_allclose(pullback(2.0)[0], 2 * want)
 
 
-def test_results_and_arguments_after_the_pullback_was_made():
+def test_write_to_results_and_arguments_after_vjp():
     x = X.copy()
 
     def f(x):
@@ -473,7 +473,7 @@ def test_results_and_arguments_after_the_pullback_was_made():
 
 @pytest.mark.parametrize("fun", [np.exp, lambda x: np.exp(x)[1:], lambda x: (-x, np.sqrt(x)), lambda x: x * 2.0])
 @pytest.mark.parametrize("has_aux", [False, True])
-def test_a_result_is_written_to_before_the_derivative_is_used(fun, has_aux):
+def test_write_to_result_before_pullback(fun, has_aux):
     """A tape may need the result; a loss made in place, ``out -= target; pullback(out)``, is common."""
 
     def pair(x):
@@ -493,7 +493,7 @@ def test_a_result_is_written_to_before_the_derivative_is_used(fun, has_aux):
 
 
 @pytest.mark.counts
-def test_an_unshared_result_is_not_copied():
+def test_unshared_result_is_not_copied():
     addresses = []
 
     def f(x):
@@ -504,7 +504,7 @@ def test_an_unshared_result_is_not_copied():
     assert vjp(f, X)[0].ctypes.data == addresses[0]
 
 
-def test_an_index_array_is_changed_afterwards():
+def test_index_array_changed_after_write():
     index = np.array([0, 1])
 
     def f(x):
@@ -517,7 +517,7 @@ def test_an_index_array_is_changed_afterwards():
     np.testing.assert_array_equal(pullback(1.0)[0], [1.0, 2.0, 0.0, 0.0])
 
 
-def test_results_are_ordinary_arrays():
+def test_results_are_ndarrays():
     outs = []
 
     def f(x):
@@ -536,7 +536,7 @@ def test_results_are_ordinary_arrays():
 # ---- transforms inside transforms --------------------------------------------------------------------------
 
 
-def test_an_outer_array_is_written_to_in_an_inner_transform():
+def test_inner_transform_writes_to_outer_array():
     def f(x):
         y = x * 2.0
 
@@ -553,7 +553,7 @@ def test_an_outer_array_is_written_to_in_an_inner_transform():
     np.testing.assert_allclose(hessian(f)(X), hessian(same)(X))
 
 
-def test_an_inner_value_in_an_outer_array():
+def test_write_of_inner_value_to_outer_array():
     def f(x):
         y = x * 2.0
 
@@ -580,7 +580,7 @@ def test_an_inner_value_in_an_outer_array():
         grad(g)(X)
 
 
-def test_no_grad():
+def test_writes_in_no_grad():
     def f(x):
         y = x * 2.0
         with no_grad():
@@ -607,7 +607,7 @@ def test_no_grad():
     np.testing.assert_allclose(grad(g)(X), [2 * X[0], 0, 0, 0])
 
 
-def test_constants_as_ndarrays():
+def test_ndarray_of_buffer_is_read_only():
     x = X.copy()
 
     def f(x):
@@ -624,7 +624,7 @@ def test_constants_as_ndarrays():
     np.testing.assert_array_equal(x, X)
 
 
-def test_checkpoint():
+def test_writes_in_checkpoint():
     @checkpoint
     def step(a, x):
         a = a.copy()
@@ -682,7 +682,7 @@ def test_custom_rules_that_write():
         grad(lambda x: fnp.sum(wicked(x * 1.0)))(X)
 
 
-def test_threads():
+def test_writes_in_threads():
     results = {}
 
     def work(k):
@@ -718,7 +718,7 @@ def assign(a, index, y):
     a[index] = y
 
 
-def test_what_cannot_be_written_to():
+def test_write_to_read_only_values_raises():
     pure = "A function that changes its arguments is not pure; write to a copy: x = x.copy()."
     raises(ReadOnlyError, lambda x: assign(x, 0, 1.0), "x[i] = y: an argument of a transformed function", pure)
     raises(ReadOnlyError, lambda x: assign(x[1:], 0, 1.0), pure)
@@ -731,7 +731,7 @@ def test_what_cannot_be_written_to():
 
 
 @pytest.mark.usefixtures("written")
-def test_what_cannot_be_written():
+def test_unwritable_values_raise():
     raises(
         InputError,
         lambda x: assign(fnp.zeros(4, int), 0, x[0]),
@@ -777,7 +777,7 @@ def test_what_cannot_be_written():
                 grad(lambda x, i=index, v=given: (assign(x * 1, i, v(x) if callable(v) else v), x[0])[1])(X)
 
 
-def test_lists_of_traced_numbers():
+def test_write_of_list_of_tracers():
     def f(x):
         y = fnp.zeros((2, 2))
         y[0] = [x[0], 2.0]
@@ -787,7 +787,7 @@ def test_lists_of_traced_numbers():
     np.testing.assert_allclose(grad(f)(X), [2 * X[0], 4 * X[1] ** 3, 2 * X[2], 0.0])
 
 
-def test_dtypes():
+def test_writes_keep_dtype():
     def f(x):
         y = fnp.zeros(4, np.float32)
         y[:2] = x[:2]
@@ -803,7 +803,7 @@ def test_dtypes():
     np.testing.assert_array_equal(integers, 5 * np.eye(3, dtype=int))
 
 
-def test_what_a_checkpoint_runs_again_may_write():
+def test_checkpoint_rerun_writes():
     """No transform runs during the backward pass, but the repeated run makes its arrays as the first run did."""
 
     def fill(x):
@@ -849,7 +849,7 @@ def overwritten(y):
 @pytest.mark.parametrize("axis", [0, 1, -1])
 @pytest.mark.parametrize("step", [np.ravel, np.copy, lambda y: np.ravel(y, "F"), np.transpose, halved, overwritten])
 @pytest.mark.parametrize("given", VIEWED)
-def test_what_a_checkpoint_runs_again_lies_in_memory_as_it_did(given, step, axis):
+def test_checkpoint_rerun_keeps_memory_layout(given, step, axis):
     x = np.random.default_rng(0).normal(size=(2, 3, 4))
     x = np.moveaxis(x, 0, axis)
 
@@ -869,7 +869,7 @@ def test_what_a_checkpoint_runs_again_lies_in_memory_as_it_did(given, step, axis
 
 
 @pytest.mark.parametrize("n", [3, 2000])
-def test_what_a_checkpoint_was_given_is_written_to_afterwards(n):
+def test_write_to_checkpoint_argument_afterwards(n):
     """The repeated run uses the original values: comparing a few numbers would not detect every change."""
 
     def argument(x, mark):
@@ -912,7 +912,7 @@ def test_what_a_checkpoint_was_given_is_written_to_afterwards(n):
 
 
 @pytest.mark.parametrize("endless", [False, True])
-def test_what_a_chain_was_given_is_written_to_afterwards(endless):
+def test_write_to_chain_argument_afterwards(endless):
     def last(x, later):
         w, xs, h = x * 2.0, fnp.stack([x, x * x, x]), x * 1.0
         items = iter(list(xs)) if endless else xs
@@ -926,7 +926,7 @@ def test_what_a_chain_was_given_is_written_to_afterwards(endless):
 
 
 @pytest.mark.parametrize("budget", [0, 1, 20])
-def test_steps_of_a_chain_write_to_their_carry(budget):
+def test_chain_steps_write_to_carry(budget):
     def step(h, w):
         h *= w
         h[1:] += h[:-1]
@@ -945,7 +945,7 @@ def test_steps_of_a_chain_write_to_their_carry(budget):
     np.testing.assert_array_equal(grad(last)(x, budget), grad(last)(x, None))
 
 
-def test_an_array_without_axes_stays_one():
+def test_zero_dimensional_array_stays_writable():
     """After a traced number was written to it, it can be written to again, and all references see that."""
 
     def f(x, xp=fnp):
@@ -979,7 +979,7 @@ def test_an_array_without_axes_stays_one():
         ((slice(1, 3), np.array([True, False, True])), (2, 2)),
     ],
 )
-def test_arrays_in_an_index_may_name_an_element_twice(index, count):
+def test_write_with_repeated_indices(index, count):
     """The last of several writes to an element counts, for the value and for the gradient of the written values."""
     values = np.arange(1.0, 1.0 + np.prod(count)).reshape(count)
     if type(index) is np.ndarray and index.dtype != bool:
@@ -1005,7 +1005,7 @@ def test_arrays_in_an_index_may_name_an_element_twice(index, count):
 
 
 @pytest.mark.parametrize("index", [np.array([5, -99_995]), np.array([5, -99_994])])
-def test_few_elements_of_very_many_may_be_named_twice(index):
+def test_write_with_few_repeated_indices_in_large_array(index):
     def f(y):
         x = fnp.zeros(100_000)
         x[index] = y
@@ -1032,7 +1032,7 @@ COPY_ON_WRITE = {
 
 
 @pytest.mark.parametrize("change", COPY_ON_WRITE.values(), ids=list(COPY_ON_WRITE))
-def test_what_a_tape_has_seen_of_a_constant_stays_as_it_was(change):
+def test_tape_keeps_constant_from_before_write(change):
     def f(x):
         v = fnp.array([2.0, 1.0])
         y = fnp.sin(x) * v
@@ -1054,7 +1054,7 @@ def test_what_a_tape_has_seen_of_a_constant_stays_as_it_was(change):
     ],
     ids=["where", "of NumPy", "out", "at"],
 )
-def test_a_write_to_a_view_of_a_copy_is_not_seen_in_what_was_copied(part, write):
+def test_write_to_view_of_copy_leaves_original(part, write):
     def f(x):
         y = x * 1.0
         with no_grad():
@@ -1066,7 +1066,7 @@ def test_a_write_to_a_view_of_a_copy_is_not_seen_in_what_was_copied(part, write)
     np.testing.assert_array_equal(grad(f)(x), 2 * x)
 
 
-def test_a_write_to_a_view_is_seen_in_the_copy():
+def test_write_to_view_in_no_grad_updates_base():
     def f(x):
         with no_grad():
             copied = fnp.copy(x * 1.0)
@@ -1079,7 +1079,7 @@ def test_a_write_to_a_view_is_seen_in_the_copy():
     np.testing.assert_array_equal(grad(f)(x), np.full((2, 2), 3.0 + 20.0 + 7.0))
 
 
-def test_what_numpy_gives_as_a_number_has_no_views():
+def test_scalar_result_has_no_views():
     def f(x):
         y = fnp.interp(x, [-1.0, 0.5, 2.0], [0.0, 3.0, 4.0])
         row = fnp.ravel(y)
@@ -1091,7 +1091,7 @@ def test_what_numpy_gives_as_a_number_has_no_views():
         np.testing.assert_allclose(grad(f)(x), 1 / 1.5, rtol=1e-15)
 
 
-def test_reading_a_view_of_an_argument_writes_nothing():
+def test_reading_view_of_argument_writes_nothing():
     def f(x):
         with no_grad():
             fnp.add(x[0], 1.0, dtype=np.float64)
@@ -1103,7 +1103,7 @@ def test_reading_a_view_of_an_argument_writes_nothing():
 
 @pytest.mark.parametrize("operation", [fnp.multiply, fnp.divide, fnp.power, fnp.arctan2, fnp.maximum, fnp.hypot])
 @pytest.mark.parametrize("swapped", [False, True])
-def test_a_batched_constant_is_written_to_after_its_use(operation, swapped):
+def test_write_to_batched_constant_after_use(operation, swapped):
     """The tape keeps the values from before the write."""
 
     def fun(x, data, change):
@@ -1148,7 +1148,7 @@ WHOLE = {
 @pytest.mark.parametrize("compiled", [False, True])
 @pytest.mark.parametrize("within", [False, True])
 @pytest.mark.parametrize("whole", WHOLE.values(), ids=WHOLE)
-def test_what_is_constant_in_a_block_is_written_to(whole, within, compiled):
+def test_write_to_constant_made_in_no_grad(whole, within, compiled):
     """Results behave like those of all other operations, whichever array library computes them."""
 
     def write(y, x):
@@ -1172,7 +1172,7 @@ def test_what_is_constant_in_a_block_is_written_to(whole, within, compiled):
     np.testing.assert_allclose((jax.jit(grad(f)) if compiled else grad(f))(x), wanted, rtol=1e-12)
 
 
-def test_in_a_batch_the_last_of_several_writes_counts_however_indices_lie_in_memory():
+def test_last_of_repeated_writes_counts_in_batch():
     """Along several axes NumPy writes in memory order: a batch of reversed indices in reversed order."""
     rows = np.random.default_rng(0).integers(0, 3, (4, 7))
     values = np.arange(7.0)
@@ -1209,7 +1209,7 @@ def test_resize_in_place():
             grad(lambda x, change=change: change(fnp.outer(x, x)[0:]) or x[0])(x)
 
 
-def test_none_is_written_as_not_a_number():
+def test_writing_none_gives_nan():
     for dtype in (float, np.float32, complex):
 
         def f(x, dtype=dtype):

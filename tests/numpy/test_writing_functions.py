@@ -151,7 +151,7 @@ if not at_least(np, "2.4.0"):  # older versions have another text
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_refused_as_in_numpy(name):
+def test_invalid_calls_raise_as_numpy(name):
     change, error, message = REFUSED[name]
     with pytest.raises(error, match=message):
         change(M.copy())
@@ -172,7 +172,7 @@ def test_refused_as_in_numpy(name):
         lambda a, y: fnp.fill_diagonal(a, y),
     ],
 )
-def test_ordinary_arrays(change):
+def test_functions_that_write_to_ndarrays(change):
     want = np.zeros((2, 3))
     change(want, V)
 
@@ -193,7 +193,7 @@ def test_ordinary_arrays(change):
         grad(lambda x: (change(x, V), fnp.sum(x))[1])(M)
 
 
-def test_arrays_of_jax():
+def test_functions_that_write_to_jax_arrays():
     with pytest.raises(InputError, match=r"put: an array of another library cannot be written to.*at\(x\)\[index\]"):
         fnp.put(jnp.ones(3), 0, 1.0)
 
@@ -220,7 +220,7 @@ def test_casting():
         grad(lambda x: (fnp.copyto(fnp.zeros(2, int), x), x[0])[1])(np.ones(2))
 
 
-def test_masks_of_a_batch():
+def test_writes_with_batched_masks():
     batch = np.stack([M, -M])
 
     def f(a, y):
@@ -271,7 +271,7 @@ AT = {
 
 
 @pytest.mark.parametrize("name", AT)
-def test_at_as_in_jax(name):
+def test_at_matches_jax(name):
     change = AT[name]
     weights = np.cos(np.arange(float(np.size(change(fnp.at, X)))))
 
@@ -311,7 +311,7 @@ def in_numpy(x, index, name, *values):
         ("max", "maximum"),
     ],
 )
-def test_at_with_places_named_often(method, ufunc):
+def test_at_with_repeated_indices(method, ufunc):
     x, y = np.abs(M) + 0.5, np.array([0.3, 1.7, 0.9, 1.1, 0.6])
     rows, columns = np.array([0, 1, 0, 0, 1]), np.array([2, 1, 2, 2, 0])
     want = in_numpy(x, (rows, columns), ufunc, y)
@@ -374,13 +374,13 @@ def test_ties_in_at():
 
 
 @pytest.mark.parametrize(("method", "given"), [("max", False), ("min", True)])
-def test_extrema_of_truth_values_in_at(method, given):
+def test_at_extrema_of_booleans(method, given):
     x = np.array([given, given])
     change = lambda places: getattr(fnp.at(x)[places], method)(x)
     np.testing.assert_array_equal(vmap(change)(np.array([[0, 1], [1, 0]])), [x, x])
 
 
-def test_at_leaves_what_it_is_given():
+def test_at_leaves_argument_unchanged():
     def f(x):
         y = x.at[0].set(5.0)  # an update of an argument leaves the argument unchanged
         z = y.at[1:].add(1.0)
@@ -420,7 +420,7 @@ def test_at_leaves_what_it_is_given():
         (lambda x: x.at[0].set("text"), InputError, "only numbers can be written"),
     ],
 )
-def test_what_at_refuses(change, error, message):
+def test_invalid_at_raises(change, error, message):
     with pytest.raises(error, match=message):
         grad(lambda x: (change(x), x[0])[1])(X)
 
@@ -428,7 +428,7 @@ def test_what_at_refuses(change, error, message):
 # ---- x.flat ------------------------------------------------------------------------------------------------
 
 
-def test_flat_as_numpys():
+def test_flat_matches_numpy():
     assert_like_flatiter(lambda a: a.flat)
     assert_like_flatiter(lambda a: a.T.flat)
     assert_like_flatiter(lambda a: a[1, ::-1].flat)
@@ -482,7 +482,7 @@ def test_derivatives_of_flat():
 
 
 @pytest.mark.usefixtures("written")
-def test_flat_is_a_copy_to_read_and_a_view_to_write():
+def test_flat_reads_copies_and_writes_through():
     def f(x):
         y = x * 1.0
         part = y.flat[:2]

@@ -141,7 +141,7 @@ CALLS = [(f.__name__, i, x, call) for f in FAMILIES for i, (x, call) in enumerat
 
 
 @pytest.mark.parametrize("case", CALLS, ids=[f"{c[0]}-{c[1]}" for c in CALLS])
-def test_calls(case):
+def test_calls_match_differences(case):
     *_, x, call = case
     weights = np.cos(np.arange(np.size(call(x)), dtype=float))
 
@@ -165,14 +165,14 @@ def test_calls(case):
 
 
 @pytest.mark.parametrize("mode", ["constant", "line", "antisymmetric", "wrap"])
-def test_filters_keep_single_precision(mode):
+def test_filters_keep_float32(mode):
     x = LINE.astype("f")
     for fun in (lambda x: scipy.signal.upfirdn(x[:3], x, 2, 3, mode=mode), lambda x: scipy.signal.sawtooth(x, 0.3)):
         assert traced(fun, x).dtype == fun(x).dtype
 
 
 @pytest.mark.parametrize("n", [1, 4, 5])
-def test_dirichlets_kernel_where_its_sines_vanish(n):
+def test_dirichlet_kernel_at_zeros_of_sine(n):
     x = np.array([0.0, 2 * np.pi, -4 * np.pi, np.pi, 1.3, 7.7, 1e-9])
     fun = lambda x: scipy.special.diric(x, n)
     np.testing.assert_allclose(traced(fun, x), fun(x), rtol=1e-13, atol=1e-13)
@@ -185,7 +185,7 @@ def test_dirichlets_kernel_where_its_sines_vanish(n):
 
 
 @pytest.mark.parametrize("mode", ["mirror", "reflect", ("nearest", "wrap")])
-def test_lengths_of_gradients_that_are_zero(mode):
+def test_gradient_magnitude_at_zero_gradient(mode):
     """Check pixels with gradient 0, such as the corners of a mirrored image; they made the whole derivative NaN."""
     x = np.cos(np.arange(20.0).reshape(4, 5) ** 2)
 

@@ -54,7 +54,7 @@ def programs(text):
 
 
 @pytest.mark.parametrize("text", [*EXPRESSIONS, *FOREIGN])
-def test_what_is_made_of_constants_takes_traced_values(text):
+def test_constant_arrays_accept_traced_values(text):
     for fun in programs(text):
         expected = differences(fun, 1.3)
         assert grad(fun)(1.3) == pytest.approx(expected, rel=1e-6)
@@ -62,7 +62,7 @@ def test_what_is_made_of_constants_takes_traced_values(text):
         assert vmap(grad(fun))(np.array([1.3, 0.7]))[0] == pytest.approx(expected, rel=1e-6)
 
 
-def test_what_lies_in_the_memory_of_an_array_is_refused_or_seen_in_both():
+def test_write_to_view_of_constant_raises_or_updates_base():
     """Check that a write to a part of a constant array shows in the whole array, as in NumPy."""
 
     def of_own(x):
@@ -81,7 +81,7 @@ def test_what_lies_in_the_memory_of_an_array_is_refused_or_seen_in_both():
     assert grad(of_parts)(2.0) == pytest.approx(5.0)
 
 
-def test_a_constant_is_as_it_was():
+def test_constants_are_unchanged_after_run():
     kept = B.copy(), M.copy()
     for text in EXPRESSIONS:
         for fun in programs(text):

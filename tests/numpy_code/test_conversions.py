@@ -26,7 +26,7 @@ ASKED = {
 
 
 @pytest.mark.parametrize("name", ASKED)
-def test_arrays_with_axes_are_no_numbers(name):
+def test_conversion_of_array_raises_type_error(name):
     """Check that conversions raise TypeError, by which programs recognise arrays."""
 
     def f(x):
@@ -53,7 +53,7 @@ class Shared:
             self.parts = np.array([float(part) for part in given])
 
 
-def test_classes_that_try_whether_they_were_given_a_number():
+def test_classes_that_test_for_numbers_by_conversion():
     def f(x):
         return (Shared(x).parts * Shared(x[0]).parts).sum() + math.fsum(x)
 
@@ -122,7 +122,7 @@ WAYS = {
     ("name", "way"),
     [(name, way) for name in GIVEN for way in WAYS if "array" not in name or way in ("all", "full")],
 )
-def test_arrays_of_floats_take_objects_that_are_numbers(name, way):
+def test_float_arrays_accept_numberlike_objects(name, way):
     given, number = GIVEN[name]
 
     def f(x):
@@ -137,13 +137,13 @@ def test_arrays_of_floats_take_objects_that_are_numbers(name, way):
     np.testing.assert_allclose(vmap(grad(f))(np.array([1.5, 2.0])), vmap(grad(plain))(np.array([1.5, 2.0])))
 
 
-def test_what_is_no_number_is_refused():
+def test_nonnumeric_objects_raise():
     for given, error in ((object(), "only numbers can be written"), ("half", "only numbers can be written")):
         with pytest.raises(TypeError, match=error):
             grad(lambda x, given=given: written(x, given).sum())(1.0)
 
 
-def test_texts_of_numbers_are_written_as_numbers():
+def test_numeric_strings_are_written_as_numbers():
     def f(x):
         a, n = np.zeros(4), np.zeros(2, int)
         a[0], a[1], a[2:] = "1.5", x, b"2"
@@ -155,7 +155,7 @@ def test_texts_of_numbers_are_written_as_numbers():
         grad(lambda x: written(x, f"{x:.2f}").sum() * math.sin(x))(1.25)
 
 
-def test_views_know_the_array_that_they_show():
+def test_base_of_views():
     def f(x):
         y, z = x * 2.0, np.zeros(4)
         part = z[1:3]
@@ -169,7 +169,7 @@ def test_views_know_the_array_that_they_show():
     np.testing.assert_allclose(grad(f)(X), differences(f, X), rtol=1e-8)
 
 
-def test_forms_of_dates_are_texts():
+def test_date_formats_are_plain_strings():
     """Check that date formats are plain strings, as compiled code of pandas requires."""
     days = pd.date_range("2020-06-01", periods=3)
 
@@ -202,6 +202,6 @@ def with_modules():
 
 
 @pytest.mark.parametrize("fun", [imported_here, with_modules()])
-def test_classes_of_modules_that_a_function_imports(fun):
+def test_classes_from_modules_imported_in_function(fun):
     np.testing.assert_allclose(grad(fun)(0.7), (fun(0.7 + 1e-6) - fun(0.7 - 1e-6)) / 2e-6, rtol=1e-6)
     np.testing.assert_allclose(hessian(fun)(0.7), (grad(fun)(0.7 + 1e-6) - grad(fun)(0.7 - 1e-6)) / 2e-6, rtol=1e-6)

@@ -83,7 +83,7 @@ class Model(Base):
         return self.sine(x) + self.twice(x) + self.size * math.sin(x) + self.size * x
 
 
-def test_methods():
+def test_decorated_methods():
     model = Model()
     assert grad(model.sine)(0.0) == 3.0
     assert grad(model.twice)(0.0) == 8.0
@@ -92,18 +92,18 @@ def test_methods():
     assert "size" not in vars(model)  # the rebuilt code uses a copy of the object
 
 
-def test_methods_that_are_not_there():
+def test_missing_methods_raise():
     model = Model(on=False)
     assert grad(lambda x: model.twice(x) if not hasattr(model, "sine") else x)(0.0) == 8.0
     with pytest.raises(AttributeError, match="sine"):
         grad(lambda x: math.sin(x) + model.sine(x))(0.0)
 
 
-def test_objects_made_in_the_function():
+def test_decorated_method_of_object_made_in_function():
     assert grad(lambda x: Model().total(x))(0.0) == 61.0
 
 
-def test_changes_of_the_decorator_count():
+def test_changed_decorator_attribute_is_seen():
     model, decorator = Model(), vars(Model)["twice"]
     assert grad(model.twice)(0.0) == 8.0
     decorator.factor = np.array([3.0])

@@ -78,7 +78,7 @@ class Unfinished:
 
 
 @pytest.mark.parametrize("make", [Model, Child])
-def test_methods_of_descriptors_are_rebuilt(make):
+def test_descriptor_methods_are_rebuilt(make):
     outside = make()
     step = 1e-6
     expected = (make().cost(0.5 + step) - make().cost(0.5 - step)) / (2 * step)
@@ -90,7 +90,7 @@ def test_methods_of_descriptors_are_rebuilt(make):
     assert vars(outside) == {"_rate": np.exp(0.3)}
 
 
-def test_an_error_of_a_property_keeps_its_text():
+def test_property_error_keeps_its_text():
     """Python asks `__getattr__`, which rebuilt classes have, when a property raises an `AttributeError`."""
     fails = Unfinished()
     with pytest.raises(AttributeError, match="'NoneType' object has no attribute 'mean'"):
@@ -99,16 +99,16 @@ def test_an_error_of_a_property_keeps_its_text():
         grad(fails.other_cost)(0.5)
 
 
-def test_a_descriptor_deletes():
+def test_descriptor_delete():
     np.testing.assert_allclose(grad(Model().without_rate)(0.5), math.cos(0.5) * math.exp(2.0), rtol=1e-12)
 
 
-def test_a_descriptor_of_the_class_itself():
+def test_descriptor_read_from_class():
     assert grad(lambda x: math.sin(x) * len(Model.rate.name))(0.0) == len("_rate")
     assert isinstance(Model.rate, Positive)
 
 
-def test_objects_are_compared():
+def test_object_arrays_are_compared():
     """Arrays of objects are constants, or hold traced numbers beside other objects."""
     kinds = np.array([None, "level", None], object)
 
@@ -124,7 +124,7 @@ def test_objects_are_compared():
     np.testing.assert_allclose(grad(fun)(0.5), expected, rtol=1e-12)
 
 
-def test_arrays_of_arrays():
+def test_object_arrays_of_arrays():
     """Arrays of different lengths are objects; those of one shape become one array of numbers."""
 
     def fun(x):

@@ -25,7 +25,7 @@ DENSITIES = {
 
 
 @pytest.mark.parametrize("name", DENSITIES)
-def test_densities(name):
+def test_densities_with_equal_variances(name):
     def f(x):
         return DENSITIES[name](x) * 1.0
 
@@ -37,7 +37,7 @@ def test_densities(name):
         np.testing.assert_allclose(hessian(f)(X), differences(grad(f), X), rtol=1e-6, atol=1e-8)
 
 
-def test_what_is_not_positive_definite_is_refused_as_in_scipy():
+def test_indefinite_covariance_raises_as_scipy():
     with pytest.raises(np.linalg.LinAlgError, match="positive definite"):
         grad(lambda x: stats.multivariate_normal.logpdf(POINT, None, np.diag([x[0], x[1], 0.0])))(X)
     with pytest.raises(ValueError, match="positive semidefinite"):

@@ -48,7 +48,7 @@ IN_TURN = {
 
 
 @pytest.mark.parametrize("name", IN_TURN)
-def test_examples_are_taken_in_turn(name):
+def test_vmap_runs_examples_in_turn(name):
     fun = IN_TURN[name]
     weights = np.cos(np.arange(np.size(fun(X)))).reshape(np.shape(fun(X)))
     total = lambda x: np.sum(np.nan_to_num(fun(x), posinf=0.0) * weights)
@@ -75,7 +75,7 @@ def labelled(x):
 
 
 @pytest.mark.parametrize("fun", [asserted, labelled])
-def test_functions_of_plain_values_in_a_batch(fun):
+def test_nondifferentiable_functions_in_batch(fun):
     """Check functions whose result has no derivative: they get the plain values of each example."""
     batch = np.stack([X, 1.01 * X, X + 0.05])
     assert grad(fun)(X) == pytest.approx(differences(fun, X))
@@ -83,17 +83,17 @@ def test_functions_of_plain_values_in_a_batch(fun):
     np.testing.assert_allclose(vmap(fun)(batch), [fun(x) for x in batch])
 
 
-def test_assertions_that_fail_in_one_example():
+def test_assertion_failing_in_one_example():
     with pytest.raises(AssertionError, match="too large"):
         vmap(asserted)(np.stack([X, 9 * X]))
 
 
-def test_numbers_of_groups_that_differ():
+def test_label_count_differs_between_examples():
     counted = lambda x: scipy.ndimage.label(x > 0.5)[1] * x[0]
     np.testing.assert_allclose(vmap(counted)(np.stack([X, [0.7, 0.1, 0.7]])), [0.4, 1.4])
 
 
-def test_what_differs_between_examples_is_refused():
+def test_differing_shapes_and_closures_in_batch_raise():
     """Check that results of different shapes, and closed-over values that differ, raise the error of the batch."""
     waves = lambda x: scipy.signal.find_peaks(np.sin(x * np.arange(30.0)))[0] * x
     with pytest.raises(ConversionError, match="lose the batch"):
@@ -106,7 +106,7 @@ def test_what_differs_between_examples_is_refused():
         vmap(tree)(np.stack([X, 1.01 * X, X[::-1]]))
 
 
-def test_arrays_that_are_written_to_are_not_taken_apart():
+def test_written_output_arrays_in_batch_raise():
     def filtered(x):
         found = np.zeros(6)
         scipy.ndimage.generic_filter1d(
@@ -136,7 +136,7 @@ SEARCHES = {
 
 
 @pytest.mark.parametrize("name", SEARCHES)
-def test_a_search_among_many_minima_moves_with_parameters(name):
+def test_global_minimum_has_derivative_in_parameters(name):
     """Check global searches, whose steps have derivative zero, against a local search with a derivative."""
     exact = lambda x: so.minimize(objective, [0.3, 0.2], x, tol=1e-13, method="trust-exact", **SLOPES).x
     np.testing.assert_allclose(jacobian(SEARCHES[name])(X), jacobian(exact)(X), rtol=2e-3, atol=1e-4)
@@ -145,7 +145,7 @@ def test_a_search_among_many_minima_moves_with_parameters(name):
 SLOPES = {"jac": lambda p, x: grad(objective)(p, x), "hess": lambda p, x: hessian(objective)(p, x)}
 
 
-def test_whole_numbers_stay_in_searches():
+def test_integrality_in_traced_search_raises():
     with pytest.raises(ConversionError, match="integrality"):
         grad(lambda x: so.differential_evolution(objective, BOX, (x,), integrality=[1, 0]).fun)(X)
 
@@ -220,7 +220,7 @@ LOOSE = {"leastsq": 1e-4, "covariances of leastsq": 1e-4, "broyden1": 1e-6, "new
 
 
 @pytest.mark.parametrize("name", SOLVERS)
-def test_slopes_of_solvers(name):
+def test_solver_derivatives(name):
     fun, tol = SOLVERS[name], LOOSE.get(name, 1e-7)
     slopes, want = jacobian(fun)(X), differences(fun, X, 1e-3)
     np.testing.assert_allclose(slopes, want, rtol=tol, atol=tol * (1 + np.abs(want).max()))
@@ -230,7 +230,7 @@ def test_slopes_of_solvers(name):
         np.testing.assert_allclose(grad(total)(X), differences(total, X, 1e-3), rtol=1e-5, atol=1e-6)
 
 
-def test_constraints_may_close_over_values_of_a_batch():
+def test_constraints_close_over_batched_values():
     def nearest(x, constraint):
         return so.minimize(lambda p: objective(p, x), [0.3, 0.2], constraints=constraint(x), tol=1e-12).x
 
@@ -255,7 +255,7 @@ def test_constraints_may_close_over_values_of_a_batch():
 EMPTY = np.zeros((0, 3))
 
 
-def test_a_batch_without_examples():
+def test_empty_batch():
     """Functions of arrays have an empty result; where a value is needed to know the shape, the error says so."""
     smooth = lambda x: np.array([math.sin(x[0]), x[1]])
     assert vmap(smooth)(EMPTY).shape == (0, 2)
@@ -270,7 +270,7 @@ def test_a_batch_without_examples():
                 vmap(part)(EMPTY)
 
 
-def test_a_rotation_is_set():
+def test_rotation_setitem():
     def of(v):
         turns = Rotation.from_rotvec(np.stack([v, 2 * v]))
         turns[0] = Rotation.from_rotvec(v**2)
@@ -279,7 +279,7 @@ def test_a_rotation_is_set():
     np.testing.assert_allclose(jacobian(of)(X), differences(of, X, 1e-3), rtol=1e-8, atol=1e-9)
 
 
-def test_what_hulls_and_rotations_refuse():
+def test_invalid_hulls_and_rotations_raise():
     with pytest.raises(ConversionError, match="lose the batch"):
         vmap(lambda x: scipy.spatial.ConvexHull(PLACES * x).volume)(np.stack([X, 2 * X]))
     with pytest.raises(AttributeError, match="add_points is for plain points"):
@@ -289,7 +289,7 @@ def test_what_hulls_and_rotations_refuse():
             grad(lambda x, o=order, n=times: Rotation.from_davenport(np.eye(3), o, np.tile(x, n)).as_quat()[0])(X)
 
 
-def test_forms_of_matrices_without_a_derivative():
+def test_nondifferentiable_matrix_decompositions():
     """Check equal eigenvalues, and a column that is zero below the diagonal."""
     with pytest.raises(np.linalg.LinAlgError, match="Singular"):
         grad(lambda a: scipy.linalg.schur(a)[1][0, 1])(np.eye(3))
@@ -299,7 +299,7 @@ def test_forms_of_matrices_without_a_derivative():
 
 
 @pytest.mark.parametrize("of", [nquad, lambda *args, **options: scipy.integrate.nquad(*args, **options)])
-def test_nquad_is_one_function_by_both_of_its_names(of):
+def test_nquad_by_both_names(of):
     total = lambda x, **options: of(lambda a, b: np.exp(-x * a * b), [[0, 1], [0, x]], **options)[0]
     np.testing.assert_allclose(grad(total)(0.7), differences(total, 0.7, 1e-3), rtol=1e-6)
     with pytest.raises(InputError, match="full_output is for plain values"):

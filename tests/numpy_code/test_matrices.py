@@ -64,7 +64,7 @@ PROGRAMS = {
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_programs(name):
+def test_matrix_programs(name):
     made, program = [], PROGRAMS[name]
 
     def f(x):
@@ -81,6 +81,6 @@ def test_programs(name):
 
 
 @pytest.mark.parametrize("function", [np.sort, np.median, np.average, np.ptp, lambda m: np.tile(m, 2), np.atleast_2d])
-def test_what_would_lose_that_it_is_a_matrix_is_refused(function):
+def test_losing_matrix_class_raises(function):
     with pytest.raises(ConversionError, match=r"numpy.matrix: this function .* numpy.asarray\(M\)"):
         grad(lambda x: np.asarray(function(wide(x))).sum())(X)

@@ -123,7 +123,7 @@ def test_every_transform(mode):
         assert MODES[mode](f) == pytest.approx(SLOPE, rel=1e-12)
 
 
-def test_what_looks_at_functions():
+def test_inspection_tools_accept_rebuilt_functions():
     assert crosscheck(new(summed))(X)
     check_grads(new(summed), (X,))
     assert "sin" in str(trace(new(summed))(X))
@@ -151,7 +151,7 @@ def test_optimisers():
     assert jacobian_operator(equations, X).matvec(np.ones(2)) == pytest.approx([math.exp(0.5), 3 * 1.5**2])
 
 
-def test_it_is_remembered_and_can_be_seen():
+def test_rebuild_is_cached_and_logged():
     count = 0
 
     def counted(x):
@@ -190,7 +190,7 @@ class log:  # noqa: N801
         logger.setLevel(self.level)
 
 
-def test_what_runs_straight_runs_straight():
+def test_differentiable_function_is_not_rebuilt():
     def straight(x):
         assert straight_globals is globals_of_caller()
         return np.sin(x)
@@ -207,7 +207,7 @@ def globals_of_caller():
     return sys._getframe(1).f_globals
 
 
-def test_it_can_be_turned_off():
+def test_as_written_turns_rebuild_off():
     f = new(summed)
     with as_written(), pytest.raises(ConversionError, match=r"For `a\[i\] = x`|float\(x\)"):
         grad(f)(X)
@@ -237,14 +237,14 @@ def test_code_is_not_kept_alive():
     assert f() is None
 
 
-def test_threads():
+def test_rebuild_in_threads():
     f = new(summed)
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
         found = list(pool.map(grad(f), [X * i for i in range(1, 17)]))
     assert found == [pytest.approx([math.cos(0.5 * i), 3.0 * i]) for i in range(1, 17)]
 
 
-def test_threads_inside():
+def test_threads_inside_rebuilt_function():
     def parallel(x):
         out = np.zeros(4)
 
@@ -258,7 +258,7 @@ def test_threads_inside():
     assert grad(parallel)(X) == pytest.approx([6 * math.cos(0.5), 0.0])
 
 
-def test_nesting():
+def test_rebuild_in_nested_transforms():
     def outer(x):
         inner = grad(lambda y: math.exp(y[0]) * float(x[0]) * y[1])(x)
         return np.array([inner.sum(), 1.0]).sum()
@@ -293,7 +293,7 @@ class Pair:
         self.one, self.two = one, two
 
 
-def test_objects_are_looked_at_and_never_changed():
+def test_objects_are_not_changed():
     counter = Counter()
     assert grad(counter)(X) == pytest.approx([math.sin(1.5), 0.5 * math.cos(1.5)])
     assert grad(counter.__call__)(X) == pytest.approx([math.sin(1.5), 0.5 * math.cos(1.5)])
@@ -318,7 +318,7 @@ def test_results_are_of_the_original_classes():
     pickle.loads(pickle.dumps(pair))
 
 
-def test_a_result_keeps_a_module_that_it_refers_to():
+def test_result_keeps_module_alive():
     class Model:
         def __init__(self):
             self.library = np
@@ -335,7 +335,7 @@ def test_a_result_keeps_a_module_that_it_refers_to():
     assert same is given
 
 
-def test_arguments_are_translated():
+def test_object_arguments_are_rebuilt():
     class Model:
         def __init__(self, scale):
             self.scale = scale
@@ -350,7 +350,7 @@ def test_arguments_are_translated():
     assert slope == pytest.approx(3 * (math.sin(0.5) + 0.5 * math.cos(0.5)) + 2)
 
 
-def test_constants_are_looked_at_in_every_run():
+def test_changed_constants_are_seen():
     scale = np.ones(1)
 
     def f(x):
@@ -363,7 +363,7 @@ def test_constants_are_looked_at_in_every_run():
     assert grad(f)(0.5) == pytest.approx(3 * (math.sin(0.5) + 0.5 * math.cos(0.5)))
 
 
-def test_one_transform_is_called_again_and_again():
+def test_repeated_calls_of_one_transform():
     """Check that a transform's cache stays valid: in a block, for constants that are written to, after an error."""
     parts = {"scale": np.ones(2), "raises": False, "writes": False}
 
@@ -399,7 +399,7 @@ def test_one_transform_is_called_again_and_again():
 
 
 @pytest.mark.parametrize("operation", [np.add, np.subtract, np.multiply, np.divide, np.power, np.hypot, np.fmod])
-def test_an_array_of_constants_with_a_traced_one_is_what_it_was_then(operation):
+def test_later_write_to_operand_keeps_result(operation):
     def written(x, first):
         made = fnp.full(2, 2.0)
         y = operation(made, x) if first else operation(x, made)
@@ -436,7 +436,7 @@ class Third(Second, factor=3.0):
     pass
 
 
-def test_classes_that_are_built_anew_are_noted_nowhere():
+def test_rebuilt_classes_are_not_registered():
     def f(x):
         class Fourth(Third, factor=4.0):
             pass
@@ -449,7 +449,7 @@ def test_classes_that_are_built_anew_are_noted_nowhere():
         assert {kind.__name__ for kind in KINDS[2:]} == {"Fourth"}
 
 
-def test_an_error_of_an_inner_run_is_not_run_again_outside():
+def test_inner_error_causes_no_outer_rerun():
     runs = []
 
     def inner(x):
@@ -469,7 +469,7 @@ WORK = np.zeros(4)
 TOP = WORK[:2]
 
 
-def test_memory_that_two_names_share_is_not_written_to():
+def test_write_to_shared_global_memory_raises():
     def shared(x):
         WORK[0] = math.sin(x)
         return TOP[0] + WORK[0]
@@ -485,7 +485,7 @@ def test_memory_that_two_names_share_is_not_written_to():
     assert WORK.tolist() == [0.0] * 4
 
 
-def test_compiled_code_is_refused_with_the_place():
+def test_compiled_code_error_names_line():
     def reduced(x):
         return scipy.linalg.cossin(np.eye(4) * x, 2, 2)[1][0, 0]
 
@@ -498,7 +498,7 @@ def test_compiled_code_is_refused_with_the_place():
     assert "custom_vjp" in message
 
 
-def test_a_file_that_has_changed_is_not_compiled_again(tmp_path, monkeypatch):
+def test_changed_source_file_is_not_recompiled(tmp_path, monkeypatch):
     path = tmp_path / "their_module.py"
     text = "import numpy as np\n\ndef f(x, kind=np.float64):\n    return kind(np.asarray(x)) * 2\n"
     path.write_text(text)
@@ -513,7 +513,7 @@ def test_a_file_that_has_changed_is_not_compiled_again(tmp_path, monkeypatch):
     assert grad(again.f)(1.0) == 2.0
 
 
-def test_an_error_of_the_program_is_its_own():
+def test_program_errors_pass_through():
     def wrong(x):
         out = np.array([x, 1.0])
         raise KeyError("missing")
@@ -525,7 +525,7 @@ def test_an_error_of_the_program_is_its_own():
     assert not is_conversion(caught.value, caught.value.__context__)
 
 
-def test_rules_of_ones_own():
+def test_custom_rules():
     @custom_vjp
     def rule(x):
         return x * 2.0
@@ -534,7 +534,7 @@ def test_rules_of_ones_own():
     assert grad(lambda x: math.sin(x) * 0 + rule(np.asarray(x)))(0.5) == 5.0
 
 
-def test_solvers_of_scipy():
+def test_scipy_solvers():
     def f(a):
         return scipy.optimize.brentq(lambda t: math.exp(t) - a, 0.0, 3.0)
 
@@ -542,7 +542,7 @@ def test_solvers_of_scipy():
     assert grad(grad(f))(2.0) == pytest.approx(-0.25)
 
 
-def test_graphs_tell_that_a_function_was_built_anew():
+def test_graph_shows_rebuilt_function():
     graph = trace(lambda x: math.sin(x) * x)(0.5)
     assert graph.rebuilt
     assert repr(graph).endswith("run with funcgrad's functions>")
@@ -569,7 +569,7 @@ class Mixed:
         return found * self.scale * self.shared * math.fsum(self.table * np.ones(len(self.names) + 1))
 
 
-def test_objects_keep_what_they_have_and_are_not_written_to():
+def test_objects_keep_their_attributes():
     mixed = Mixed()
     for _ in range(2):
         assert grad(mixed.value)(0.5) == pytest.approx(18 * (math.cos(0.5) * 0.5 + math.sin(0.5)))
@@ -600,7 +600,7 @@ class Squared(Partner):
 PARTNERS = []
 
 
-def test_objects_that_are_met_again_are_the_same():
+def test_cyclic_and_repeated_objects_keep_identity():
     pair = Partner(2.0)
     pair.other = Partner(3.0)
     pair.other.other = pair
@@ -669,7 +669,7 @@ def shape_of(x):
 
 
 @pytest.mark.parametrize("kind", [type(Shape), type("Kind", (type(Shape),), {"__init__": lambda *args: None})])
-def test_members_of_classes_are_built_anew_when_they_are_asked_for(kind):
+def test_class_members_are_rebuilt_on_access(kind):
     square = kind("Square", (Square,), {"__module__": __name__})()
     for _ in range(2):
         assert grad(square.area)(0.5) == pytest.approx(4.0 * (math.sin(0.5) + 0.5 * math.cos(0.5)))
@@ -694,7 +694,7 @@ class Named:
         return found * self.scale
 
 
-def test_objects_whose_attributes_are_in_a_dictionary_of_another_class():
+def test_objects_with_custom_attribute_dictionary():
     named = Named()
     for _ in range(2):
         assert grad(named.value)(0.5) == pytest.approx(2.0 * (math.sin(0.5) + 0.5 * math.cos(0.5)))
@@ -709,7 +709,7 @@ def level(f):
     return rebuilding._LEVELS_BY_CODE.get(rebuilding._code_of(f))
 
 
-def test_constants_that_are_read_are_the_same_in_every_run():
+def test_read_constants_are_shared_between_runs():
     f = new(lambda x: TABLE.dot(x).sum() + (TABLE.T @ x)[0])
     assert grad(f)(X) == pytest.approx([5.0, 9.0])
     assert level(f) == rebuilding.READ_ONLY_ARRAYS
@@ -722,7 +722,7 @@ def test_constants_that_are_read_are_the_same_in_every_run():
         TABLE[0] /= 2.0
 
 
-def test_constants_that_are_written_to_are_new_in_every_run():
+def test_written_constants_are_new_in_every_run():
     def f(x, written):
         y = TABLE.dot(x)
         if written:
@@ -739,7 +739,7 @@ def test_constants_that_are_written_to_are_new_in_every_run():
     assert not SPACE.any()
 
 
-def test_a_refused_write_that_the_function_catches_is_not_its_way():
+def test_caught_refused_write_does_not_change_branch():
     def f(x):
         y = TABLE.dot(x)
         space = np.asarray(SPACE)
@@ -770,7 +770,7 @@ class Holder:
         return (self.space * self.table.sum()).sum()
 
 
-def test_arrays_of_objects_are_read_and_written_to():
+def test_object_arrays_are_read_and_written():
     holder = Holder()
     for _ in range(3):
         assert grad(holder.read)(X) == pytest.approx([1.0, 2.0])
@@ -780,7 +780,7 @@ def test_arrays_of_objects_are_read_and_written_to():
     assert grad(holder.read)(X) == pytest.approx([2.0, 4.0])
 
 
-def test_modules_of_a_program_are_asked_by_any_name(tmp_path, monkeypatch):
+def test_user_module_attributes_of_any_name(tmp_path, monkeypatch):
     text = "import numpy as np\n\ndef find(x):\n    out = np.zeros(2)\n    out[0] = x * FACTOR\n    return out.sum()\n"
     (tmp_path / "program_with_names.py").write_text(text + "\nmodule = find\nFACTOR = 2.0\n")
     monkeypatch.syspath_prepend(tmp_path)
@@ -795,7 +795,7 @@ def test_modules_of_a_program_are_asked_by_any_name(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("round_", range(5))
-def test_threads_that_build_a_class_anew_at_the_same_time(round_):
+def test_threads_rebuilding_one_class(round_):
     base = type(
         "Base",
         (Holder,),
@@ -819,7 +819,7 @@ def built_of(fun):
     return rebuilding._TRANSLATORS[rebuilding.FUNCTIONS](fun)[0]
 
 
-def test_closures_over_closures_last_while_their_variables_stay():
+def test_nested_closures_are_cached():
     scale = 2.0
 
     def inner(x):
@@ -840,7 +840,7 @@ def test_closures_over_closures_last_while_their_variables_stay():
     assert np.isclose(f(0.5), math.sin(1.5) + 0.5 * 3.0 * math.cos(1.5))
 
 
-def test_functions_of_math_by_their_own_names_last():
+def test_closures_over_imported_math_names_are_cached():
     from math import cos, sin
 
     def made(factor):
@@ -852,7 +852,7 @@ def test_functions_of_math_by_their_own_names_last():
     assert np.isclose(grad(made(3.0))(0.5), 3.0 * math.cos(1.0))
 
 
-def test_closures_that_are_made_anew_leave_little_behind():
+def test_new_closures_leak_no_memory():
     held = []
 
     def made(data):
@@ -867,7 +867,7 @@ def test_closures_that_are_made_anew_leave_little_behind():
     assert sum(ref() is not None for ref in held) <= 2  # the data of the first and the last closure
 
 
-def test_closures_that_are_made_anew_hold_what_they_hold_now():
+def test_new_closures_see_current_values():
     def made(factor):
         def f(x):
             return factor(x) if callable(factor) else math.sin(x) * np.sum(factor)
@@ -889,7 +889,7 @@ def test_closures_that_are_made_anew_hold_what_they_hold_now():
         assert slope(0.5) == grad(f)(0.5) == pytest.approx(expected)
 
 
-def test_closures_over_variables_without_a_value_raise_what_they_raise():
+def test_closure_over_unbound_variable_raises_name_error():
     def made(is_set):
         if is_set:
             factor = 2.0
@@ -901,7 +901,7 @@ def test_closures_over_variables_without_a_value_raise_what_they_raise():
             grad(made(False))(0.5)
 
 
-def test_one_code_serves_functions_of_several_modules():
+def test_one_code_object_in_several_modules():
     def made(factor):
         return lambda x: sin(x) * factor + SHIFT * x  # noqa: F821
 
@@ -913,7 +913,7 @@ def test_one_code_serves_functions_of_several_modules():
             assert grad(f)(0.5) == pytest.approx(2.0 * slope + shift)
 
 
-def test_a_transform_of_a_transform_runs_what_it_has_built_anew():
+def test_nested_transform_uses_cached_rebuild():
     def f(x):
         return math.sin(x) * x
 
@@ -940,7 +940,7 @@ def test_a_transform_of_a_transform_runs_what_it_has_built_anew():
         lambda x: math.atanh(x + 0.5),
     ],
 )
-def test_what_math_refuses_is_refused(fun):
+def test_math_domain_errors_are_raised(fun):
     def safe(x):
         try:
             return fun(x)
@@ -962,7 +962,7 @@ def test_what_math_refuses_is_refused(fun):
 FFT = import_module("scipy.fft._duccfft.pyduccfft" if at_least(scipy, "1.18.0") else "scipy.fft._pocketfft.pypocketfft")
 
 
-def test_functions_of_pybind11_are_compiled_code():
+def test_pybind11_functions_with_tracers_raise():
     """Check that calls with traced values raise, and calls with constants work; Python sees these as methods."""
 
     def smooth(x, y):
@@ -976,7 +976,7 @@ def test_functions_of_pybind11_are_compiled_code():
         jacrev(smooth, 1)(0.5, y)
 
 
-def test_compiled_code_sorts_a_list_of_the_program():
+def test_compiled_code_sorts_a_list():
     """Check SciPy's compiled sorting of the corners of each region, over which the area is summed."""
 
     def areas(x):
@@ -989,7 +989,7 @@ def test_compiled_code_sorts_a_list_of_the_program():
     np.testing.assert_allclose(pushed, differences(lambda t: areas(points + t * np.cos(points)), 0.0), rtol=1e-8)
 
 
-def test_compiled_functions_that_choose():
+def test_compiled_functions_that_select_elements():
     """Check compiled functions that choose elements by plain values: results made of the elements have derivatives."""
 
     def peaks(x):
@@ -1005,7 +1005,7 @@ def test_compiled_functions_that_choose():
         check_grads(fun, (np.array([0.3, 1.7, 0.9, 0.2, 2.1, 0.7, 1.2, 0.6]),))
 
 
-def test_a_mask_with_traced_values_is_refused():
+def test_traced_mask_raises():
     assert grad(lambda x: np.ma.array(x, mask=False).sum())(X).tolist() == [1.0, 1.0]
     with pytest.raises(ConversionError, match=r"numpy\.ma\.array: a masked array takes no traced values"):
         grad(lambda x: np.ma.array(x, mask=[True, False]).sum())(X)
@@ -1013,7 +1013,7 @@ def test_a_mask_with_traced_values_is_refused():
         grad(lambda x: np.ma.masked_array(x, [True, False]).sum())(X)
 
 
-def test_masked_constants_have_the_mask_by_position():
+def test_masked_array_with_positional_mask():
     """``MaskedArray`` takes the mask before the dtype, and ``numpy.ma.array`` the dtype before the mask."""
 
     def both(x):
@@ -1024,7 +1024,7 @@ def test_masked_constants_have_the_mask_by_position():
     assert grad(lambda x: float(np.ma.masked_array(x, [False, False]).sum()))(X).tolist() == [1.0, 1.0]
 
 
-def test_a_polynomial_as_an_object_is_evaluated():
+def test_polynomial_object_is_evaluated():
     points = np.arange(3.0)
     check_grads(lambda x: np.polyval(np.poly1d(x), points) @ np.polyval(np.poly1d(x).deriv(), points), (X,), order=2)
 
@@ -1063,7 +1063,7 @@ class Shadowing(Holding):
         return self.scaled(x).sum()
 
 
-def test_what_a_class_holds_is_built_anew():
+def test_class_attributes_are_rebuilt():
     held, x = Holding(), np.ones(2)
     np.testing.assert_array_equal(grad(held.of_object)(x), [9.0, 8.0])
     np.testing.assert_array_equal(grad(Holding.of_class)(x), [1.0, 2.0])
@@ -1080,7 +1080,7 @@ def test_what_a_class_holds_is_built_anew():
         Holding.scaled = Scaled(3.0)
 
 
-def test_a_choice_between_examples_is_tried_once_more():
+def test_branch_in_batch_is_tried_twice():
     runs = []
 
     def f(x):
@@ -1092,7 +1092,7 @@ def test_a_choice_between_examples_is_tried_once_more():
     assert len(runs) == 2
 
 
-def test_an_operation_in_a_function_built_anew_keeps_its_rule():
+def test_user_operation_in_rebuilt_function_keeps_rule():
     steep = elementwise("sin", dx=lambda x: 3.0 * np.cos(x))
     other = elementwise("steep", lambda xp, x: np.sin(x), dx=lambda x: 3.0 * np.cos(x))
     for f in (steep, other):
@@ -1111,7 +1111,7 @@ NUMBERS = {
 
 
 @pytest.mark.parametrize("name", NUMBERS)
-def test_a_number_of_an_array_without_axes_is_a_number(name):
+def test_item_of_zero_dimensional_array_is_scalar(name):
     def f(x):
         number = NUMBERS[name](np.asarray(math.sin(x[0])).reshape(()))
         seen.append((type(number) is np.ndarray, isinstance(number, np.ndarray), isinstance(number, float)))
@@ -1125,7 +1125,7 @@ def test_a_number_of_an_array_without_axes_is_a_number(name):
     assert grad(f)(np.array([0.7]))[0] == pytest.approx(2 * np.cos(0.7))
 
 
-def test_type_and_isinstance_of_arrays_without_axes_agree():
+def test_type_and_isinstance_of_zero_dimensional_arrays():
     def f(x):
         y = x.reshape(())
         seen.append((type(y), isinstance(y, np.ndarray), isinstance(y, float)))
@@ -1137,7 +1137,7 @@ def test_type_and_isinstance_of_arrays_without_axes_agree():
     assert seen[-1] == seen[0] == (np.ndarray, True, False)
 
 
-def test_whole_numbers_of_numpy_in_a_batch():
+def test_numpy_integer_conversions_in_batch():
     def f(x):
         kind = np.int32
         return math.sin(x) * np.int64(x) + kind(2 * x)
@@ -1147,7 +1147,7 @@ def test_whole_numbers_of_numpy_in_a_batch():
     np.testing.assert_allclose(vmap(grad(f))(x), np.cos(x) * np.floor(x))
 
 
-def test_texts_of_a_batch_are_those_of_its_examples():
+def test_percent_format_of_batch():
     def f(x):
         texts.append("%.1f of %d" % (math.exp(x), 3))  # noqa: UP031
         return x
@@ -1178,7 +1178,7 @@ def by_trial(x):
 
 
 @pytest.mark.parametrize("f", [by_iterable, by_sized, by_attribute, by_trial])
-def test_code_that_asks_whether_a_value_has_elements(f):
+def test_programs_that_test_for_iterables(f):
     for x in (1.5, np.float64(1.5)):
         assert value_and_grad(f)(x) == (2.25, 3.0)
     x = np.array([1.0, 2.0])
@@ -1187,7 +1187,7 @@ def test_code_that_asks_whether_a_value_has_elements(f):
     np.testing.assert_array_equal(vmap(f)(np.stack([x, x])), [5.0, 5.0])
 
 
-def test_a_number_of_pythons_has_no_attributes_of_arrays():
+def test_python_number_has_no_array_attributes():
     def f(x):
         seen.append([hasattr(x, name) for name in ("shape", "dtype", "__len__", "__getitem__", "is_integer")])
         return math.sin(x)
@@ -1198,14 +1198,14 @@ def test_a_number_of_pythons_has_no_attributes_of_arrays():
     assert seen[-1] == seen[0]
 
 
-def test_iteration_over_a_number_is_refused():
+def test_iteration_over_number_raises():
     with pytest.raises(TypeError, match="a number has no elements"):
         grad(lambda x: sum(x))(0.5)
     with pytest.raises(TypeError, match="iteration over a 0-d array"):
         grad(lambda x: sum(x))(np.array(0.5))
 
 
-def test_numbers_that_are_whole():
+def test_is_integer_of_tracer():
     f = lambda x: x**2 if x.is_integer() else 3.0 * x
     assert [grad(f)(x) for x in (2.0, 2.5, np.float64(-1.0))] == [4.0, 3.0, -2.0]
     np.testing.assert_array_equal(vmap(grad(f))(np.array([2.0, 3.0])), [4.0, 6.0])
@@ -1244,7 +1244,7 @@ class _Loudest(_Louder):
         self.parts.append(5.0 * self.parts[-1])
 
 
-def test_methods_that_name_their_class_for_super_run_once():
+def test_methods_with_explicit_super_run_once():
     def loud(x):
         wave = _Loudest(x)
         return sum(wave.parts) * wave.last + _Louder.twice(x).last
@@ -1278,7 +1278,7 @@ class _Chooses:
         return self.value(x) + 2.0 * self.found
 
 
-def test_an_object_may_have_a_method_of_its_own_in_place_of_another():
+def test_instance_attribute_replaces_method():
     chooses = _Chooses(2.0)
 
     def found(x):
@@ -1289,7 +1289,7 @@ def test_an_object_may_have_a_method_of_its_own_in_place_of_another():
         np.testing.assert_allclose(grad(f)(0.7), count * 2.0 * math.cos(1.4))
 
 
-def test_a_call_of_array_by_its_name_keeps_the_derivative():
+def test_explicit_call_of_dunder_array_keeps_derivative():
     def squares(x):
         rows = [np.asarray(x).__array__(), x.__array__()]
         return np.sum(rows[0] * rows[1]) + np.sum(np.eye(2).__array__().dot(x))
@@ -1303,7 +1303,7 @@ def test_a_call_of_array_by_its_name_keeps_the_derivative():
         grad(lost)(np.array([1.0, 2.0]))
 
 
-def test_a_regression_of_statsmodels_has_derivatives():
+def test_statsmodels_regression_has_derivatives():
     regression = importlib.import_module("statsmodels.regression.linear_model")
     table = np.column_stack([np.ones(9), np.arange(9.0), np.cos(np.arange(9.0))])
 
@@ -1329,7 +1329,7 @@ def test_functions_of_exec_are_freed():
     assert sum(f() is not None for f in alive) < 150
 
 
-def test_a_function_as_written_may_run_in_several_threads():
+def test_as_written_in_several_threads():
     barrier = threading.Barrier(4)
 
     @as_written()
@@ -1345,7 +1345,7 @@ def test_a_function_as_written_may_run_in_several_threads():
     assert grad(math.sin)(0.0) == 1.0
 
 
-def test_as_written_ends_inside_a_run():
+def test_as_written_ended_inside_a_run():
     def f(x):
         with as_written(), pytest.raises(ConversionError):
             grad(lambda y: math.sin(y))(0.5)

@@ -39,13 +39,13 @@ def test_programs(f, x):
 
 
 @pytest.mark.parametrize("f", [algorithms.kalman, algorithms.black_scholes, algorithms.hidden_markov, algorithms.garch])
-def test_batches(f):
+def test_programs_in_batches(f):
     x = dict(PROGRAMS)[f]
     xs = np.stack([x, x * 1.01])
     assert vmap(grad(f))(xs) == pytest.approx(np.stack([grad(f)(x) for x in xs]), rel=1e-10)
 
 
-def test_named_tuples_with_methods_are_arguments_and_results():
+def test_named_tuples_with_methods():
     state = classes.State(0.4, 0.7)
     slope = grad(lambda state: state.moved(0.1).energy)(state)
     expected = differences(lambda x: classes.State(*x).moved(0.1).energy, np.array(state), 5e-4)
@@ -57,19 +57,19 @@ def test_named_tuples_with_methods_are_arguments_and_results():
     assert type(vmap(lambda x: classes.State(math.sin(x), x))(np.ones(2))) is classes.State
 
 
-def test_functions_that_list_subclasses_find_those_of_the_program():
+def test_subclasses_lists_original_classes():
     expected = differences(classes.subclasses_found, classes.X, 5e-4)
     for _ in range(2):
         assert grad(classes.subclasses_found)(classes.X) == pytest.approx(expected, rel=1e-8)
 
 
-def test_functions_of_python_that_give_two_numbers_of_a_batch():
+def test_python_functions_with_two_results_in_batch():
     radius = grad(lambda x: math.fsum(cmath.polar(complex(x, 0.3))) + math.modf(x)[0] * math.frexp(x)[0])
     assert vmap(radius)(np.array([0.4, 0.5])) == pytest.approx([radius(0.4), radius(0.5)], rel=1e-15)
 
 
 @pytest.mark.parametrize("options", [{"step": True}, {"relax": True}])
-def test_single_steps_of_integrators_are_refused(options):
+def test_single_integrator_steps_raise(options):
     def stepped(x):
         way = integrate.ode(lambda t, y: -x * y).set_integrator("vode")
         return way.set_initial_value(1.0).integrate(1.0, **options)[0]
@@ -87,7 +87,7 @@ def cached_table(n):
     return CACHE[n]
 
 
-def test_what_a_run_puts_into_a_cache_are_arrays():
+def test_program_cache_receives_ndarrays():
     x = np.array([0.3, 1.2, 0.7])
     for _ in range(2):
         CACHE.clear()

@@ -24,7 +24,7 @@ SOLVERS = {
 
 
 @pytest.mark.parametrize("name", SOLVERS)
-def test_constants(name):
+def test_solver_overwrites_constant_right_hand_side(name):
     def fun(x):
         table = np.zeros((2, 3))
         table[1] = [1.0, 2.0, 3.0]
@@ -37,7 +37,7 @@ def test_constants(name):
 
 
 @pytest.mark.parametrize("name", SOLVERS)
-def test_traced_values(name):
+def test_solver_overwrites_traced_right_hand_side(name):
     def fun(x):
         table = np.zeros((2, 3))
         table[1] = [1.0, x, 3.0]
@@ -48,7 +48,7 @@ def test_traced_values(name):
     close(grad(fun)(0.4), differences(fun, 0.4), 1e-8)
 
 
-def test_right_hand_sides_that_stay():
+def test_solver_leaves_right_hand_side_by_default():
     def fun(x):
         b = np.array([1.0, x, 3.0])
         scipy.linalg.solve_triangular(A, b, lower=True)

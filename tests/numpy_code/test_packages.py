@@ -17,13 +17,13 @@ def function_of(package):
 
 
 @pytest.mark.parametrize("package", ["sklearn", "skimage", "statsmodels", "mine"])
-def test_rebuilt_packages(package):
+def test_functions_of_packages_are_rebuilt(package):
     total = function_of(package)
     np.testing.assert_array_equal(grad(lambda x: total(x))(np.ones(2)), np.ones(2))
 
 
 @pytest.mark.parametrize("package", ["joblib", "narwhals", "threadpoolctl", "torch", "pydantic"])
-def test_packages_that_are_used_as_they_are(package):
+def test_packages_used_unchanged(package):
     total = function_of(package)
     with pytest.raises(ConversionError, match=r"numpy.asarray\(x\): converting a traced value"):
         grad(lambda x: total(x))(np.ones(2))

@@ -11,11 +11,11 @@ def __sine(x):
     return math.sin(x)
 
 
-def test_functions():
+def test_private_global_function():
     assert grad(lambda x: __sine(x))(0.0) == 1.0
 
 
-def test_rebound_names():
+def test_rebound_private_names():
     names = {"math": math}
     exec("def __part(x): return math.sin(x)\ndef whole(x): return __part(x)", names)
     assert grad(names["whole"])(0.0) == 1.0
@@ -23,7 +23,7 @@ def test_rebound_names():
     assert grad(names["whole"])(0.0) == 2.0
 
 
-def test_generated_classes():
+def test_private_names_in_generated_classes():
     """attrs generates such methods, with a converter under a private global name."""
     names = {"__attr_converter_w": np.asarray, "__name__": __name__}
     exec("def __init__(self, w): self.w = __attr_converter_w(w)", names)

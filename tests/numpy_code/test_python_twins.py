@@ -44,7 +44,7 @@ def loops(tmp_path, monkeypatch):
         del sys.modules[name]
 
 
-def test_the_function_in_python_takes_traced_values(loops):
+def test_python_version_accepts_traced_values(loops):
     def f(x):
         out = np.zeros(3)
         loops.run(out, x)

@@ -171,7 +171,7 @@ def test_predictions(name):
 
 
 @pytest.mark.parametrize("name", sorted(STEPS & set(ESTIMATORS)))
-def test_predictions_that_change_in_steps(name):
+def test_piecewise_constant_predictions(name):
     functions, points = functions_of(name)
     for fun in functions.values():
         with pytest.raises(ConversionError, match=r"changes in steps only, .* pass funcgrad.stop_gradient\(x\)"):
@@ -217,7 +217,7 @@ SMOOTH_PARTS = {
 
 
 @pytest.mark.parametrize("name", SMOOTH_PARTS)
-def test_models_of_models(name):
+def test_nested_models(name):
     model = clone(SMOOTH_PARTS[name])
     targets = {"chain": np.stack([Y, Y**2], 1), "classes": LABELS}.get(name, Y)
     predict = getattr(model.fit(X, targets), "predict_proba" if name == "classes" else "predict")
@@ -236,14 +236,14 @@ def test_support_vectors(kernel, kind):
     check(lambda v: weighted(decide(v[None])), POINT, 1e-5, second=kind is svm.SVC, batched=kind is svm.SVR)
 
 
-def test_support_vectors_of_pairs_of_classes():
+def test_one_versus_one_support_vectors():
     check(lambda v: weighted(svm.SVC(decision_function_shape="ovo").fit(X, LABELS).decision_function(v[None])), POINT)
     check(lambda v: weighted(svm.SVC().fit(X, LABELS > 0).decision_function(v[None])), POINT)
     products = svm.SVR(kernel="precomputed").fit(X @ X.T, Y)
     check(lambda v: products.predict(v[None] @ X.T)[0], POINT)
 
 
-def test_classes_of_support_vectors_are_constants():
+def test_support_vector_classes_are_constants():
     model = svm.SVC().fit(X, LABELS)
     assert grad(lambda v: v[0] * model.predict(v[None])[0])(POINT)[0] == model.predict(POINT[None])[0]
     close(vmap(lambda v: model.predict(v[None])[0])(X[:5]), model.predict(X[:5]))
@@ -268,12 +268,12 @@ def test_neighbours(metric, near):
 
 
 @pytest.mark.parametrize("near", ["KNeighborsClassifier", "RadiusNeighborsClassifier"])
-def test_classes_of_neighbours(near):
+def test_neighbour_classifiers(near):
     model = getattr(neighbors, near)(2, weights="distance").fit(X, LABELS)
     check(lambda v: weighted(model.predict_proba(v[None])), POINT)
 
 
-def test_neighbours_of_settings_made_in_the_function():
+def test_neighbours_fitted_in_the_function():
     model = neighbors.KNeighborsRegressor(weights="distance").fit(X, Y)
 
     def fun(v):
@@ -287,7 +287,7 @@ def test_neighbours_of_settings_made_in_the_function():
     close(grad(fun)(POINT), differences(fun, POINT), 1e-6)
 
 
-def test_neighbours_that_are_refused():
+def test_unsupported_neighbours_raise():
     model = neighbors.KNeighborsRegressor(weights="distance", metric="haversine").fit(X[:, :2], Y)
     with pytest.raises(ConversionError, match="the metric must be one that is differentiable, got 'haversine'"):
         grad(lambda v: model.predict(v[None])[0])(POINT[:2])
@@ -304,7 +304,7 @@ def test_densities(kernel):
     assert np.isfinite(grad(lambda v: np.exp(model.score_samples(v[None])[0]))(POINT + 99)).all()
 
 
-def test_densities_that_change_in_steps():
+def test_piecewise_constant_densities():
     model = neighbors.KernelDensity(kernel="tophat").fit(X)
     with pytest.raises(ConversionError, match="changes in steps only"):
         grad(lambda v: model.score_samples(v[None])[0])(POINT)
@@ -338,13 +338,13 @@ def test_likelihoods(name):
     close(hessian(model.log_marginal_likelihood)(theta), second, 1e-6, 1e-6)
 
 
-def test_a_matern_kernel_of_any_order():
+def test_matern_kernel_of_any_order():
     model = GaussianProcessRegressor(kernels.Matern(1.2, nu=0.8), alpha=0.01, optimizer=None).fit(X[:20], Y[:20])
     theta = model.kernel_.theta
     close(grad(model.log_marginal_likelihood)(theta), differences(model.log_marginal_likelihood, theta), 1e-6)
 
 
-def test_predictions_of_processes():
+def test_gaussian_process_predictions():
     model = GaussianProcessRegressor(kernels.RBF(0.8) + kernels.WhiteKernel(0.1), optimizer=None, normalize_y=True).fit(
         X, Y
     )
@@ -359,7 +359,7 @@ def test_predictions_of_processes():
     check(mean, [0.8, 0.1], rtol=1e-5)
 
 
-def test_likelihoods_written_into_the_model():
+def test_likelihoods_with_parameters_set_on_model():
     make = lambda: GaussianProcessRegressor(kernels.RBF(0.8) + kernels.WhiteKernel(0.1), optimizer=None).fit(X, Y)
     model, fun = make(), lambda theta: model.log_marginal_likelihood(theta, clone_kernel=False)
     theta = model.kernel_.theta
@@ -442,7 +442,7 @@ def test_logistic_regression(labels):
             grad(lambda C, s=solver: LogisticRegression(C=C, solver=s).fit(X, labels).coef_.sum())(0.9)
 
 
-def test_a_penalty():
+def test_penalty_has_derivative():
     for model in (Ridge(), ElasticNet(tol=1e-12)):
         fun = lambda v, model=model: weighted(clone(model).set_params(alpha=v[0]).fit(X, Y).predict(POINTS))
         check(fun, [0.02], 1e-5)
@@ -466,7 +466,7 @@ TRANSFORMERS = {
 
 
 @pytest.mark.parametrize("name", TRANSFORMERS)
-def test_fits_of_transformers(name):
+def test_transformer_fits(name):
     def fun(v):
         model = clone(TRANSFORMERS[name]).fit(X + np.tensordot(v, TOWARDS, 1), LABELS)
         return weighted(np.abs((model.predict_proba if name == "GaussianNB" else model.transform)(POINTS)))
@@ -474,7 +474,7 @@ def test_fits_of_transformers(name):
     close(grad(fun)(POINT), differences(fun, POINT, 1e-2 if name == "PowerTransformer" else 1e-4), 2e-5, 1e-7)
 
 
-def test_fits_in_parts():
+def test_partial_fits():
     weights, holes = np.abs(normal(40)) + 0.1, np.where(normal(40, 3, seed=2) > 1, np.nan, 0.0)
 
     def fun(v):
@@ -502,7 +502,7 @@ def test_covariances():
     check(lambda v: weighted(LedoitWolf().fit(X * v).covariance_), POINT + 1, second=False)
 
 
-def test_fits_that_are_refused():
+def test_unsupported_fits_raise():
     with pytest.raises(ConversionError, match="growing trees is done by compiled code"):
         grad(lambda v: DecisionTreeRegressor().fit(X * v, Y).predict(X)[0])(1.0)
     with pytest.raises(ConversionError, match=r"_libsvm.fit: it is compiled code"):
@@ -521,12 +521,12 @@ def test_fits_that_are_refused():
 
 
 @pytest.mark.filterwarnings("ignore:Objective did not converge")
-def test_fits_that_have_not_converged():
+def test_unconverged_fits_raise():
     with pytest.raises(ConvergenceError, match="coordinate descent has not converged"):
         grad(lambda v: Lasso(1e-6, max_iter=1, tol=1e-12).fit(X * v, Y).coef_[0])(1.0)
 
 
-def test_constants_fitted_beside_traced_values():
+def test_constant_fit_beside_traced_values():
     # programs that read what a solver wrote to its right-hand side; see ``names._with_overwriting``
     for model in (Lars(), OrthogonalMatchingPursuit(n_nonzero_coefs=2)):
         want = clone(model).fit(X, Y).coef_
@@ -558,7 +558,7 @@ def test_losses(name):
         close(jacfwd(fun)(x), grad(fun)(x), 1e-10)
 
 
-def test_losses_of_classes():
+def test_classification_losses():
     for fun in (
         lambda v: metrics.log_loss([0, 1, 1, 0], v),
         lambda v: metrics.brier_score_loss([0, 1, 1, 0], v),

@@ -77,7 +77,7 @@ def test_programs(name):
     np.testing.assert_allclose(vmap(grad(f))(np.stack([X, 2 * X]))[1], grad(f)(2 * X), rtol=1e-12)
 
 
-def test_classes_and_errors():
+def test_sparse_classes_and_errors():
     def f(x):
         a = vector(x)
         assert isinstance(a, sp.coo_array)

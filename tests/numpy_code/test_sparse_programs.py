@@ -285,7 +285,7 @@ def test_programs(name):
 
 
 @pytest.mark.parametrize("f", [factors_made_outside, preconditioned_by_constants])
-def test_factors_of_constants(f):
+def test_factorizations_of_constant_matrices(f):
     rows = np.stack([X, 1.1 * X])
     directional = differences(lambda h: grad(f)(X + h * X), 0.0, 5e-4)
     np.testing.assert_allclose(hessian(f)(X) @ X, directional, rtol=1e-5, atol=1e-7)
@@ -293,20 +293,20 @@ def test_factors_of_constants(f):
         np.testing.assert_allclose(vmap(grad(f))(rows), [grad(f)(row) for row in rows], rtol=1e-9)
 
 
-def test_an_incomplete_factorization_of_traced_values_is_refused():
+def test_incomplete_factorization_of_tracers_raises():
     with pytest.raises(
         NotDifferentiableError, match=r"^sparse\.linalg\.spilu: .*Pass a constant such as .*stop_gradient"
     ):
         grad(lambda x: linalg.spilu((K + sparse.diags_array(np.append(x, x))).tocsc()).solve(np.ones(4))[0])(X)
 
 
-def test_a_matrix_as_the_result():
+def test_sparse_matrix_as_result():
     found = jacobian(lambda x: graph(x).sum(axis=1))(X)
     assert found.shape == (4, 1, 2)
     np.testing.assert_allclose(found[:, 0], jacobian(lambda x: dense(x).sum(axis=1))(X))
 
 
-def test_operators_as_results():
+def test_linear_operators_as_results():
     """Check operators that multiply plain arrays after the run: SciPy 1.18 uses the library of the arrays in them."""
     outside = linalg.aslinearoperator(np.eye(2))
 
@@ -321,14 +321,14 @@ def test_operators_as_results():
         np.testing.assert_allclose(operator @ np.ones(2), want)
 
 
-def test_compiled_functions_of_graphs_refuse_traced_weights():
+def test_csgraph_with_traced_weights_raises():
     with pytest.raises(
         ConversionError, match=r"maximum_flow: it is compiled code.*got a traced matrix or list with one"
     ):
         grad(lambda x: csgraph.maximum_flow(graph(x), 0, 2).flow_value * x[0])(X)
 
 
-def test_what_is_sparse_is_known_before_scipy_sparse_is_loaded(monkeypatch):
+def test_sparse_check_without_scipy_sparse_loaded(monkeypatch):
     asked = sparse.issparse.__globals__
     family = asked.get("SparseABC", asked.get("_spbase"))  # before SciPy 1.17 the name was _spbase
     monkeypatch.delitem(sys.modules, "scipy.sparse")

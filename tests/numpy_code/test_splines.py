@@ -131,7 +131,7 @@ def test_splines(name):
     np.testing.assert_allclose(pushed, np.sum(slope * np.cos(x)), rtol=1e-9)
 
 
-def test_tensor_products_outside_of_the_knots_and_of_another_dimension():
+def test_tensor_product_splines_outside_knots():
     def f(c):
         spline = nd(c)
         return np.sum(np.nan_to_num(spline([[9.0, 3.1], [2.2, 3.1]], extrapolate=False)))
@@ -141,7 +141,7 @@ def test_tensor_products_outside_of_the_knots_and_of_another_dimension():
         grad(lambda c: nd(c)([[1.0, 2.0, 3.0]]).sum())(D)
 
 
-def test_data_of_splines_that_move_in_a_batch():
+def test_batched_spline_data():
     far, near = np.stack([T, T**1.2]), np.stack([T, 0.99 * T + 0.002])
     for fun, xs in (
         (lambda x: si.splev(0.31, si.splrep(x, Y)), far),
@@ -157,7 +157,7 @@ SMOOTH = ("cubic", "quintic", "multiquadric", "inverse_multiquadric", "inverse_q
 
 
 @pytest.mark.parametrize("kernel", [*SMOOTH, "linear", "thin_plate_spline"])
-def test_radial_functions_where_points_coincide(kernel):
+def test_radial_functions_at_coinciding_points(kernel):
     """Check a point at distance 0 from itself, where the distance has no derivative: gradients were NaN."""
     points = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.2], [0.45, 0.5], [0.2, 0.8], [0.7, 0.3]])
 
@@ -171,7 +171,7 @@ def test_radial_functions_where_points_coincide(kernel):
         check_grads(here, (points[3:4],), order=2)
 
 
-def test_roots_to_second_order():
+def test_spline_roots_to_second_order():
     fun = lambda y: np.sum(si.CubicSpline(T, y).roots() ** 2)
     check_grads(fun, (Y,), order=2)
     flat = lambda y: np.sum(si.CubicSpline(T, np.stack([y, y], 1)).roots()[0])
@@ -206,7 +206,7 @@ def test_smoothing_splines(name):
 
 
 @pytest.mark.parametrize("ext", [0, 1, 3])
-def test_derivatives_of_splines_outside_of_the_knots(ext):
+def test_spline_derivatives_outside_knots(ext):
     """Check that ``ext=3`` of FITPACK holds the boundary's value, while derivatives are extrapolated."""
     at = np.array([-0.2, 0.3, 1.4])
     for fun in (
@@ -218,7 +218,7 @@ def test_derivatives_of_splines_outside_of_the_knots(ext):
         np.testing.assert_allclose(jacobian(fun)(Y), differences(fun, Y), rtol=1e-6, atol=1e-6)
 
 
-def test_what_interpn_refuses():
+def test_invalid_interpn_raises():
     at = lambda z, xi, **options: si.interpn((T, GRID), z, np.array([xi]), "splinef2d", **options)[0]
     for fun in (
         lambda z: at(z, [0.3, 3.0]),
@@ -238,12 +238,12 @@ def test_what_interpn_refuses():
         lambda y: si.insert(0.3, (KNOTS, np.append(y, 0.0), 3), per=True)[1].sum(),
     ],
 )
-def test_what_has_no_derivative_is_refused(fun):
+def test_splines_without_derivative_raise(fun):
     with pytest.raises(ConversionError, match=r"smoothing surface|periodic"):
         grad(fun)(Y)
 
 
-def test_adaptive_rational_functions_are_refused():
+def test_aaa_with_traced_data_raises():
     with pytest.raises(ConversionError, match=r"Use interpolate\.FloaterHormannInterpolator"):
         grad(lambda y: si.AAA(T, y)(0.3))(Y)
     check_grads(lambda y: si.FloaterHormannInterpolator(T, y)(0.33), (Y,), order=2)

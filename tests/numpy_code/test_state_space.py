@@ -39,7 +39,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")  # of statsmodels, about what 
 
 
 @pytest.mark.parametrize("make", MODELS.values(), ids=MODELS)
-def test_the_gradient_is_that_of_a_complex_step(make):
+def test_gradient_matches_complex_step(make):
     model = make()
     params = np.asarray(model.start_params) * 0.9 + 0.02
     value, gradient = value_and_grad(model.loglike)(params)
@@ -49,7 +49,7 @@ def test_the_gradient_is_that_of_a_complex_step(make):
 
 
 @pytest.mark.parametrize("name", ["seasons and gaps", "concentrated scale", "several series"])
-def test_each_observation_second_derivatives_and_batches(name):
+def test_loglikeobs_second_derivatives_and_batches(name):
     model = MODELS[name]()
     params = np.asarray(model.start_params) * 0.9 + 0.02
     exact = model.score_obs(params, approx_complex_step=True)
@@ -64,7 +64,7 @@ def test_each_observation_second_derivatives_and_batches(name):
     )
 
 
-def test_a_model_that_is_made_inside_of_the_function():
+def test_model_made_inside_function():
     def loglike(scale):
         model = sm.tsa.SARIMAX(WALK, order=(1, 0, 0))
         return model.loglike(np.array([0.5, scale]))
@@ -74,14 +74,14 @@ def test_a_model_that_is_made_inside_of_the_function():
     np.testing.assert_allclose(grad(loglike)(1.2), expected, rtol=1e-7)
 
 
-def test_an_exactly_diffuse_state_is_refused():
+def test_exact_diffuse_initialization_raises():
     model = sm.tsa.UnobservedComponents(WALK, "llevel", use_exact_diffuse=True)
     with pytest.raises(ConversionError, match=r"exactly diffuse.*Use the initialization 'approximate_diffuse'"):
         grad(model.loglike)(np.array([1.0, 1.0]))
     assert np.isfinite(model.loglike(np.array([1.0, 1.0])))
 
 
-def test_other_results_of_a_filter_are_refused():
+def test_other_filter_results_raise():
     model = sm.tsa.SARIMAX(WALK, order=(1, 0, 0))
     with pytest.raises(ConversionError, match=r"only the likelihood is there.*Call loglike or loglikeobs"):
         grad(lambda params: model.filter(params).llf)(np.array([0.5, 1.2]))

@@ -100,7 +100,7 @@ CASES = [(*names, catch) for *names, catch in product(ASKING, OTHERWISE, USING, 
 
 
 @pytest.mark.parametrize("asking", ASKING)
-def test_the_derivative_is_whole_or_the_call_raises(asking):
+def test_caught_refusal_gives_full_derivative_or_raises(asking):
     outcomes = set()
     for name, otherwise, using, catch in CASES:
         if name != asking:
@@ -144,7 +144,7 @@ READING = {
 
 @pytest.mark.parametrize("way", [excepted, suppressed])
 @pytest.mark.parametrize("asking", READING)
-def test_numbers_that_are_read_from_what_shows_them(asking, way):
+def test_caught_refusal_of_text_conversion_raises(asking, way):
     """Check that a function that catches the refusal does not go on with another number."""
     f = lambda x: x * way(READING[asking], x, lambda x: 7.0)
     assert f(0.25) == 0.0625
@@ -158,7 +158,7 @@ WHOLE = {"format": "{:.17g}".format, "repr": repr, "str": str, "percent": lambda
 
 @pytest.mark.parametrize("shown", WHOLE)
 @pytest.mark.parametrize("way", [excepted, suppressed])
-def test_texts_of_all_digits_in_a_batch(shown, way):
+def test_full_precision_texts_in_batch(shown, way):
     f = lambda x: x * way(lambda x: float(WHOLE[shown](x)), x, lambda x: 7.0)
     xs = np.array([0.1, 0.7])
     np.testing.assert_array_equal(vmap(f)(xs), xs * xs)
@@ -166,14 +166,14 @@ def test_texts_of_all_digits_in_a_batch(shown, way):
     assert grad(f)(0.7) == pytest.approx(1.4)
 
 
-def test_integers_read_from_texts_of_a_batch():
+def test_integers_read_from_batched_texts():
     f = lambda x: x * excepted(lambda x: int(f"{10 * x:.0f}"), x, lambda x: 0)
     assert grad(f)(0.3) == 3.0
     with pytest.raises(ConversionError, match="text shows a traced number"):
         vmap(f)(np.array([0.3, 0.4]))
 
 
-def test_methods_of_numbers_that_arrays_have_not():
+def test_float_methods_missing_on_arrays():
     kind = lambda x: 1.0 if hasattr(x, "hex") and hasattr(x, "as_integer_ratio") else 2.0
     assert grad(lambda x: kind(x) * x)(0.5) == 1.0
     np.testing.assert_array_equal(grad(lambda x: np.sum(kind(x) * x))(np.ones(2)), [2.0, 2.0])
@@ -187,7 +187,7 @@ def fallback(x):
     return d * x
 
 
-def test_another_way_to_the_same_number_is_taken():
+def test_fallback_to_equal_value_is_accepted():
     assert grad(fallback)(0.3) == pytest.approx(0.6)
     assert hessian(fallback)(0.3) == pytest.approx(2.0)
     with pytest.raises(ConversionError, match="continued after this error"), as_written():
@@ -218,7 +218,7 @@ EXAMPLES = np.array([[0.7, 1.3], [-0.4, 0.5]])
 
 @pytest.mark.parametrize("way", [excepted, suppressed])
 @pytest.mark.parametrize("ask", UNANSWERED)
-def test_questions_that_have_no_one_answer(ask, way):
+def test_caught_branch_error_in_batch_raises(ask, way):
     """Check that in a batch, or compiled, a function that catches the error of a branch raises instead of going on."""
     f = lambda x: way(ask, x, lambda x: 7.0 * x[1])
     for run in (vmap(f), vmap(grad(f)), jit(vmap(f))):
@@ -231,7 +231,7 @@ def test_questions_that_have_no_one_answer(ask, way):
     assert grad(f)(EXAMPLES[0]) == pytest.approx(differences(ask, EXAMPLES[0]))
 
 
-def test_integers_of_values_that_are_not_known():
+def test_int_of_abstract_values():
     f = lambda x: int(x[1]) * x[0]
     assert jit(f)(EXAMPLES[0]) == pytest.approx(0.7)
     assert jit(grad(f))(EXAMPLES[0]) == pytest.approx([1.0, 0.0])

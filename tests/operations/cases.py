@@ -41,12 +41,12 @@ def _made() -> tuple[Row, ...]:
 
 
 @contextmanager
-def named_if_it_fails(what: Any) -> Iterator[None]:
+def named_in_errors(what: Any) -> Iterator[None]:
     """Add a note that names ``what`` to an error; one test runs many cases, because pytest is slow per test."""
     try:
         yield
     except BaseException as error:  # pytest's outcomes derive from BaseException
-        error.add_note(f"This is of {what}.")
+        error.add_note(f"In {what}.")
         raise
 
 

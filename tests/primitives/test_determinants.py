@@ -66,7 +66,7 @@ def reverse(f, t):
 
 @pytest.mark.parametrize("kind", "fc")
 @pytest.mark.parametrize(("n", "rank"), CASES)
-def test_derivatives_are_exact_at_every_rank(n, rank, kind):
+def test_determinant_derivatives_at_every_rank(n, rank, kind):
     x = of_rank(n, rank, kind)
     ys = [integers(n, n, seed=3 + i, kind=kind) for i in range(4)]
     for order in (1, 2, 3, 4):
@@ -81,7 +81,7 @@ def test_derivatives_are_exact_at_every_rank(n, rank, kind):
                 assert abs(vmap(f)(np.stack([np.eye(n), x]))[1] - want) <= allowed
 
 
-def test_third_derivatives_are_whole_jacobians():
+def test_third_derivatives_match_jacobian():
     x = of_rank(4, 2, "f")
     found = hessian(grad(det))(x)
     np.testing.assert_allclose(jacfwd(jacrev(grad(det)))(x), found, atol=1e-12)
@@ -99,7 +99,7 @@ def test_higher_derivatives_inside_jit():
     np.testing.assert_allclose(jax.jit(third)(jnp.array(x)), exact(x, y, y, y), rtol=1e-12)
 
 
-def test_higher_derivatives_of_a_batch_with_nan_and_of_float32():
+def test_higher_derivatives_of_batch_with_nan_and_float32():
     x = np.stack([of_rank(4, 3, "f"), np.full((4, 4), np.nan)]).astype(np.float32)
     y = integers(4, 4, seed=3, kind="f").astype(np.float32)
     for mode in (forward, reverse):

@@ -163,7 +163,7 @@ def test_partials_at_extremes(name, how, transform):
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-def test_directions_at_infinity_are_those_of_arctan2():
+def test_hypot_at_infinity_follows_arctan2():
     for x, y in itertools.product((INF, -INF, 1.0, -3.0), (INF, -INF)):
         angle = np.arctan2(y, x)
         for transform in (grad, jacfwd):

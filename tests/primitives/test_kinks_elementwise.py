@@ -216,7 +216,7 @@ MODES = pytest.mark.parametrize("mode", [reverse, forward])
 @MODES
 @pytest.mark.usefixtures("_silent")
 @pytest.mark.parametrize(("name", "args", "expected"), [*KINKS, *OWN], ids=label)
-def test_kink(name, args, expected, mode):
+def test_kink_matches_convention(name, args, expected, mode):
     np.testing.assert_allclose(mode(getattr(fnp, name), *args), expected, rtol=1e-15)
 
 
@@ -238,7 +238,7 @@ def mode_of_arrays(mode, fun, arrays):
 
 
 @pytest.mark.parametrize(("name", "args", "expected"), KINKS, ids=label)
-def test_kink_is_that_of_jax(name, args, expected):
+def test_kink_matches_jax(name, args, expected):
     found = theirs(getattr(jnp, name), *args)
     if name == "hypot" and args == (0.0, 0.0) and np.isnan(found[0]).all():  # JAX's value since 0.12
         return
@@ -288,13 +288,13 @@ def test_modf_and_frexp():
         assert mode(lambda x: fnp.divmod(x, 3.0)[1], 6.0) == (1.0,)
 
 
-def test_where_routes_by_the_condition():
+def test_where_selects_derivative_by_condition():
     for mode in (reverse, forward):
         assert mode(lambda x: fnp.where(fnp.greater(x, 0), x, 0.0), 0.0) == (0.0,)
         assert mode(lambda x: fnp.where(fnp.greater_equal(x, 0), x, 0.0), 0.0) == (1.0,)
 
 
-def test_where_does_not_shield_an_infinite_derivative_in_reverse():
+def test_where_does_not_mask_infinite_derivative_in_reverse():
     def guarded(x):
         return fnp.where(fnp.greater(x, 0), fnp.sqrt(x), 0.0)
 
@@ -402,7 +402,7 @@ def test_python_numbers_do_not_promote(name, dtype):
             assert ct.dtype == value.dtype == t.dtype == second.dtype == dtype
 
 
-def test_limits_and_choices_do_not_promote():
+def test_clip_where_and_select_do_not_promote():
     x = np.ones(3, np.float32)
     for fun in (
         lambda x: fnp.clip(x, 0.0, 1),
@@ -422,7 +422,7 @@ UNARY = ["negative", "absolute", "square", "sqrt", "reciprocal", "exp", "log", "
 
 
 @pytest.mark.parametrize("name", [*UNARY, *PAIRS, "floor_divide"])
-def test_dtype_is_where_it_is_computed(name):
+def test_dtype_argument_sets_computation_dtype(name):
     ufunc, own = getattr(np, name), getattr(fnp, name)
     for args in ((np.array([1.25, 2.5]), np.array([3, 2])), (0.1, np.float32(0.3)), ([0.1, 0.2], 2)):
         args = args[: ufunc.nin]
@@ -499,7 +499,7 @@ def test_select():
         fnp.select([x], [x])
 
 
-def test_answers_are_python_bools():
+def test_allclose_and_array_equal_return_python_bools():
     x = np.array([1.0, NAN])
     for own, theirs in ((fnp.allclose, np.allclose), (fnp.array_equal, np.array_equal)):
         for args in ((x, x), (x, x, 1.0), (1.0, 1.0), (x[:1], x), ([1, 2], [1, 2])):
@@ -528,7 +528,7 @@ def test_nan_to_num_in_place():
     assert pullback(np.array([1 + 2j, 1 + 2j]))[0].tolist() == [2j, 1.0]
 
 
-def test_real_functions_refuse_complex_numbers():
+def test_real_functions_raise_for_complex_numbers():
     for name in ("fabs", "hypot", "arctan2", "floor", "remainder", "copysign", "logaddexp", "cbrt", "deg2rad"):
         ufunc = getattr(np, name)
         with pytest.raises(TypeError):

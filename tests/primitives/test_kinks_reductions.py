@@ -48,7 +48,7 @@ def check(name, x, gradient, tangent, **more):
         ([INF, 1.0, INF], [0.5, 0, 0.5], 2.0),
     ],
 )
-def test_ties_share(name, x, gradient, tangent):
+def test_ties_share_derivative(name, x, gradient, tangent):
     check(name, x, gradient, tangent)
     check(name.replace("max", "min"), np.negative(x), gradient, tangent)
 
@@ -60,7 +60,7 @@ def test_extremum_of_nan(name, x):
 
 
 @pytest.mark.parametrize("name", ["nanmax", "nanmin"])
-def test_extremum_besides_nan(name):
+def test_nanmax_and_nanmin_ignore_nan(name):
     check(name, [NAN, 2.0, NAN], [0, 1, 0], 2.0)
     check(name, [NAN, NAN], [0, 0], 0.0)
     assert np.isnan(getattr(fnp, name)(np.array([NAN, NAN])))
@@ -81,7 +81,7 @@ def test_second_derivative_of_an_extremum_is_zero():
     same(jax.hessian(jnp.max)(x), np.zeros((3, 3)))
 
 
-def test_initial_takes_half_of_a_tie():
+def test_initial_shares_tie():
     check("max", [1.0, 3.0, 3.0], [0, 0.25, 0.25], 1.25, initial=3.0)
     check("max", [1.0, 3.0, 3.0], [0, 0, 0], 0.0, initial=5.0)
     check("max", [1.0, 3.0, 3.0], [0, 0.5, 0], 1.0, initial=3.0, where=np.array([True, True, False]))
@@ -89,7 +89,7 @@ def test_initial_takes_half_of_a_tie():
     same(grad(lambda initial: fnp.max(x, initial=initial))(3.0), 0.5)
 
 
-def test_extremum_of_nothing():
+def test_extremum_of_empty_array():
     assert fnp.max(np.ones((0, 3)), axis=0, initial=2.0).tolist() == [2, 2, 2]
     same(grad(lambda initial: fnp.min(np.ones(0), initial=initial))(2.0), 1.0)
     with pytest.raises(ValueError, match="no identity"):
@@ -292,7 +292,7 @@ def test_logsumexp_neither_overflows_nor_warns(x):
     np.testing.assert_allclose(got[1], want[1], rtol=1e-12)
 
 
-def test_everything_masked():
+def test_logsumexp_and_softmax_of_fully_masked_array():
     x, nothing = np.array([1.0, 2.0]), np.array([False, False])
     for function, theirs, value in (
         (fnp.logsumexp, jax.nn.logsumexp, -INF),
@@ -340,7 +340,7 @@ def test_logsumexp_with_factors():
 
 
 @pytest.mark.parametrize("name", ["var", "std", "nanvar", "nanstd"])
-def test_a_complex_dtype_makes_the_variance_of_real_elements_complex(name):
+def test_variance_with_complex_dtype(name):
     x = np.array([[1.0, 4.0, 2.0], [0.5, 3.0, 7.0]], np.float32)
     for options in ({}, {"ddof": 1}, {"where": np.array([True, False, True])}):
         ours = lambda x, o=options: getattr(fnp, name)(x, axis=1, dtype=np.complex128, **o)
@@ -358,7 +358,7 @@ def test_a_complex_dtype_makes_the_variance_of_real_elements_complex(name):
 
 @pytest.mark.parametrize("name", ["max", "min", "sum", "prod", "nansum"])
 @pytest.mark.parametrize("initial", [-5, -5.0, 1e30, 1j, [7], np.array([7])])
-def test_an_initial_that_numpy_does_not_take(name, initial):
+def test_unsupported_initial_raises(name, initial):
     x = np.array([[1, 3], [4, 2]], np.uint8)
     kinds = (OverflowError, TypeError, ValueError)
     for fun in (getattr(np, name), getattr(fnp, name), lambda x, **kw: vmap(lambda x: getattr(fnp, name)(x, **kw))(x)):
@@ -416,6 +416,6 @@ X = np.ones((2, 3))
         (lambda: fnp.logsumexp(X + 1j, return_sign=True), InputError, "no sign"),
     ],
 )
-def test_refusals(call, error, words):
+def test_invalid_calls_raise(call, error, words):
     with pytest.raises(error, match=words):
         call()

@@ -40,7 +40,7 @@ def identical(got, want):
 @pytest.mark.parametrize("dtype", ["f8", "f4", "f2", "c16", "i8"])
 @pytest.mark.parametrize("shapes", SHAPES)
 @pytest.mark.filterwarnings("ignore")
-def test_elementwise(shapes, dtype):
+def test_elementwise_operations_by_column(shapes, dtype):
     for length, ufunc in itertools.product(LENGTHS, (np.subtract, np.divide, np.arctan2)):
         if dtype == "c16" and ufunc is np.arctan2:
             continue
@@ -54,7 +54,7 @@ def test_elementwise(shapes, dtype):
 
 
 @pytest.mark.parametrize("shapes", [((900, 2), (3,)), ((900, 3), (800, 3)), ((5, 900, 1), (4, 1, 2))])
-def test_shapes_that_do_not_fit_are_refused_by_numpy(shapes):
+def test_mismatched_shapes_raise_as_numpy(shapes):
     v, w = (np.ones(shape) for shape in shapes)
     with pytest.raises(ValueError, match="operands could not be broadcast together"):
         in_columns(np.add, np.add)(v, w)
@@ -74,7 +74,7 @@ def test_other_layouts(length, order):
 @pytest.mark.parametrize("dtype", ["f8", "f4", "f2", "c16", "i8"])
 @pytest.mark.parametrize("length", range(1, 10))
 @pytest.mark.filterwarnings("ignore")
-def test_sums(length, dtype):
+def test_sums_of_short_rows(length, dtype):
     for shape in ((300, length), (3, 200, length), (600, 1, length)):
         x = np.nan_to_num(special(shape, "f8", 0)).astype(dtype) if dtype == "i8" else special(shape, dtype, 0)
         x[0] = -0.0
@@ -88,7 +88,7 @@ def test_sums(length, dtype):
 
 
 @pytest.mark.parametrize("length", LENGTHS)
-def test_repeated(length):
+def test_broadcast_of_short_rows(length):
     for have in ((length,), (1,), (9_000, 1), (9_000, length), (1, length)):
         x = special(have, "f8", 0)
         np.testing.assert_array_equal(broadcast_array(x, to=(9_000, length)), np.broadcast_to(x, (9_000, length)))
@@ -105,7 +105,7 @@ def distances(xp):
 
 
 @pytest.mark.parametrize("length", LENGTHS)
-def test_derivatives_are_those_of_few_points(length):
+def test_derivatives_match_few_rows(length):
     """Compare a few rows, which NumPy computes, with the same rows repeated many times."""
     few, centre = np.random.default_rng(0).normal(size=(5, length)), np.arange(1.0, 1.0 + length)
     many = np.tile(few, (2_000, 1))
@@ -122,7 +122,7 @@ def test_derivatives_are_those_of_few_points(length):
     )
 
 
-def test_results_can_be_written_to_and_are_nobody_elses():
+def test_results_are_writable_and_unshared():
     points, centre = np.ones((9_000, 3)), np.arange(3.0)
 
     def fun(points, centre):

@@ -41,7 +41,7 @@ def derivatives(fun, x, values, position, constant):
     "ignore::RuntimeWarning", "ignore::DeprecationWarning"
 )  # SciPy's, for numbers that are not integers
 @pytest.mark.parametrize("name", OPERATIONS)
-def test_constants_count_as_their_values(name):
+def test_narrow_constants_equal_double_constants(name):
     fun, arity = OPERATIONS[name]
     with np.errstate(all="ignore"):
         for dtype, tolerance, tried in ((np.float64, 1e-9, VALUES), (np.float32, 1e-4, VALUES[:2])):
@@ -81,7 +81,7 @@ def test_complex_powers_of_negative_numbers(base):
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32])
-def test_fewer_bits_with_doubles(dtype):
+def test_narrow_constants_beside_doubles(dtype):
     few, many = np.array([0.3, 1.7], dtype), np.array([1.5, 2.5])
     functions = {
         "exponent": lambda x, few: few**x,

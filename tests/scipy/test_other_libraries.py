@@ -149,7 +149,7 @@ def measured(program):
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_right_or_refused(name):
+def test_derivatives_are_right_or_raise(name):
     program = PROGRAMS[name]
     total = lambda x: fnp.sum(numbers(program(x)) * 1.0)
     runs = {
@@ -169,7 +169,7 @@ def test_right_or_refused(name):
         np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
 
 
-def test_there_are_right_ones():
+def test_some_functions_are_differentiated():
     for name in ("A - x", "maximum", "fixed_quad", "newton", "gamma"):
         total = lambda x, name=name: fnp.sum(numbers(PROGRAMS[name](x)) * 1.0)
         np.testing.assert_allclose(grad(total)(X), measured(PROGRAMS[name]), rtol=1e-6, atol=1e-6)

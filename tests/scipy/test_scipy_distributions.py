@@ -25,7 +25,7 @@ def agree(f, *batch, name=""):
 
 
 @pytest.mark.parametrize("method", ["logpdf", "logsf", "ppf"])
-def test_examples_on_both_sides(method):
+def test_batch_inside_and_outside_support(method):
     for name, shapes in CONTINUOUS.items():
         distribution = getattr(scipy.stats, name)
         of = getattr(distribution, method)
@@ -39,7 +39,7 @@ def test_examples_on_both_sides(method):
         agree(grad(f), batch, name=name)
 
 
-def test_counts_on_both_sides():
+def test_discrete_batch_inside_and_outside_support():
     for name in ("boltzmann", "dlaplace", "logser", "planck", "poisson", "yulesimon", "zipf"):
         logpmf, shapes = getattr(scipy.stats, name).logpmf, DISCRETE[name]
         ks = np.array([[1.0, -3.0], [2.0, 4.0], [-1.0, 1.0]])
@@ -59,7 +59,7 @@ COUNTS = {
 
 
 @pytest.mark.parametrize("name", sorted(COUNTS))
-def test_counts(name):
+def test_discrete_distributions(name):
     k, p, before, after = COUNTS[name]
     distribution = getattr(scipy.stats, name)
     for method in ("logpmf", "sf", "mean", "entropy"):
@@ -110,11 +110,11 @@ class Exponential(scipy.stats.rv_continuous):
         return self.rate * np.exp(-self.rate * x) * (x > 0)
 
 
-def test_a_distribution_that_closes_over_a_traced_value():
+def test_distribution_with_closure_over_traced_value():
     agree(grad(lambda rate: Exponential(rate).pdf(0.3)), np.array([1.0, 2.0]))
 
 
-def test_apply_where():
+def test_functions_that_use_apply_where():
     agree(grad(lambda x: scipy.special.spherical_jn(2, x)), np.array([0.0, 1.5, 7.0]))
     agree(grad(lambda c: scipy.stats.genpareto.entropy(c) + scipy.stats.genpareto.mean(c)), np.array([0.1, 0.2, -0.1]))
     with pytest.raises(ConcretizationError, match="one value was asked for"):
@@ -141,7 +141,7 @@ FAR = [
 
 
 @pytest.mark.parametrize(("name", "method", "x"), FAR)
-def test_what_has_vanished_does_not_change(name, method, x):
+def test_vanished_density_has_zero_derivative(name, method, x):
     of, p = getattr(getattr(scipy.stats, name), method), np.array([x, *CONTINUOUS[name], 0.0, 1.0])
     assert not np.any(grad(lambda p: of(p[0], *p[1:]))(p))
     near = np.array([getattr(scipy.stats, name).median(*CONTINUOUS[name]), *p[1:]])
@@ -150,7 +150,7 @@ def test_what_has_vanished_does_not_change(name, method, x):
     np.testing.assert_allclose(both, grad(lambda p: of(p[0], *p[1:]))(near)[1:], rtol=1e-9, atol=1e-14)
 
 
-def test_expectations_of_densities_that_vanish():
+def test_expectations_with_vanishing_density():
     def f(x):
         return scipy.stats.gumbel_r.expect(lambda t: np.exp(-t * t) * x[0], loc=x[1], scale=x[2])
 
@@ -261,7 +261,7 @@ INVERSES = [
 
 
 @pytest.mark.parametrize(("inverse", "fun", "place", "point"), INVERSES)
-def test_noncentral_inverses_that_are_searched_for(inverse, fun, place, point):
+def test_noncentral_inverses_by_search(inverse, fun, place, point):
     ans = inverse(*point)
     there = (*point[:place], ans, *point[place + 1 :])
     assert fun(*there) == pytest.approx(point[place], rel=1e-5)
@@ -270,7 +270,7 @@ def test_noncentral_inverses_that_are_searched_for(inverse, fun, place, point):
         assert grad(inverse, i)(*point) == pytest.approx(want, rel=1e-9), i
 
 
-def test_noncentral_without_noncentrality():
+def test_zero_noncentrality():
     assert grad(scipy.stats.ncx2.cdf, 2)(2.0, 3.0, 0.0) == pytest.approx(-scipy.stats.chi2.pdf(2.0, 5.0), rel=1e-12)
     log_slope = grad(scipy.stats.ncx2.logpdf, 2)(2.0, 3.0, 0.0)
     assert log_slope == pytest.approx((2.0 / 3.0 - 1) / 2, rel=1e-12)
@@ -312,7 +312,7 @@ def test_compiled_distributions():
             np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-8, err_msg=f"{name}.{method}")
 
 
-def test_distributions_of_statistics():
+def test_distributions_of_test_statistics():
     for name, args in OF_STATISTICS.items():
         distribution = getattr(scipy.stats, name)
         for method in ("pdf", "logcdf", "sf", "ppf", "isf"):
@@ -339,18 +339,18 @@ NORMAL = scipy.stats.multivariate_normal
     ],
     ids=["one variable", "one bound", "four bounds", "several points"],
 )
-def test_probabilities_of_normal_variables_between_bounds(f):
+def test_bivariate_normal_probabilities_between_bounds(f):
     p = np.array([0.6, 1.4, 0.3])
     np.testing.assert_allclose(grad(f)(p), differences(f, p), rtol=1e-9, atol=1e-11)
     agree(grad(f), np.stack([p, 1.1 * p]))
 
 
-def test_probabilities_of_more_normal_variables_are_refused():
+def test_higher_dimensional_normal_cdf_raises():
     with pytest.raises(ConversionError, match="compiled code"):
         grad(lambda x: NORMAL.cdf(x, None, np.eye(3)))(np.ones(3))
 
 
-def test_probabilities_of_two_normal_variables():
+def test_bivariate_normal_cdf():
     def f(p):
         return scipy.stats.multivariate_normal.cdf(p[:2], [0.0, 0.1], [[p[3], p[2]], [p[2], 2.0]])
 

@@ -43,7 +43,7 @@ def test_every_scale_and_length(name, type):
 
 @pytest.mark.parametrize("type", [1, 2, 3, 4])
 @pytest.mark.parametrize("name", ["dct", "dst"])
-def test_the_orthogonal_transform_leaves_lengths(name, type):
+def test_orthonormal_transform_keeps_norm(name, type):
     x = array(5)
     found = grad(lambda x: fnp.sum(getattr(fft, name)(x, type, norm="ortho") ** 2))(x)
     np.testing.assert_allclose(found, 2 * x, rtol=1e-13)
@@ -52,7 +52,7 @@ def test_the_orthogonal_transform_leaves_lengths(name, type):
 
 
 @pytest.mark.parametrize("name", ["dct", "dst"])
-def test_one_entry(name):
+def test_transform_of_one_entry(name):
     for type in (1, 2, 3, 4) if name == "dst" else (2, 3, 4):
         fun = lambda x, type=type: getattr(fft, name)(x, type)
         out, pullback = vjp(fun, np.array([0.7]))
@@ -61,7 +61,7 @@ def test_one_entry(name):
         np.testing.assert_allclose(fun(jnp.array([0.7])), out, rtol=1e-15)
 
 
-def test_one_entry_has_no_cosines_of_type_1():
+def test_dct_type_1_of_one_entry_raises():
     for x in (np.ones(1), jnp.ones(1)):
         with pytest.raises(RuntimeError):
             fft.dct(x, 1)
@@ -70,14 +70,14 @@ def test_one_entry_has_no_cosines_of_type_1():
 
 
 @pytest.mark.parametrize("name", sorted(fft.__all__))
-def test_signatures_are_scipys(name):
+def test_signatures_match_scipy(name):
     def described(function):
         return [(p.name, p.kind, p.default) for p in inspect.signature(function).parameters.values()]
 
     assert described(getattr(fft, name)) == described(getattr(scipy.fft, name))
 
 
-def test_nothing_of_scipys_is_forgotten():
+def test_all_scipy_fft_names_are_covered():
     plain_only = {"fhtoffset", "get_workers", "set_workers"}
     backends = {name for name in scipy.fft.__all__ if name.endswith("_backend")}
     assert set(scipy.fft.__all__) - set(fft.__all__) == plain_only | backends
@@ -88,7 +88,7 @@ def test_nothing_of_scipys_is_forgotten():
 
 
 @pytest.mark.parametrize("transform", [fft.fht, fft.ifht])
-def test_hankel_transforms_are_differentiated_in_samples_and_numbers(transform):
+def test_hankel_transform_derivatives(transform):
     x = array(5)
     np.testing.assert_allclose(vmap(lambda x: fft.ifht(fft.fht(x, 0.2, 0.5), 0.2, 0.5))(x[None])[0], x, rtol=1e-12)
     assert vjp(lambda x: fft.fht(x, 0.2, 0.5), x.astype("f"))[1](x.astype("f"))[0].dtype == np.float32
@@ -122,7 +122,7 @@ def test_hankel_transforms_are_differentiated_in_samples_and_numbers(transform):
         ("dstn", {"s": (0, 1)}, ValueError),
     ],
 )
-def test_what_scipy_refuses_is_refused_of_traced_values(name, arguments, error):
+def test_invalid_calls_raise_as_scipy(name, arguments, error):
     x = array(2, 3)
     with pytest.raises(error):
         getattr(scipy.fft, name)(x, **arguments)
@@ -130,7 +130,7 @@ def test_what_scipy_refuses_is_refused_of_traced_values(name, arguments, error):
         vjp(lambda x: getattr(fft, name)(x, **arguments), x)
 
 
-def test_what_scipy_forgets_of_complex_numbers_is_refused():
+def test_complex_orthogonalize_raises():
     x = array(3, kind="complex")
     np.testing.assert_array_equal(fft.dct(x, orthogonalize=True), scipy.fft.dct(x, orthogonalize=True))
     with pytest.raises(InputError, match="orthogonalize"):
@@ -142,7 +142,7 @@ def test_what_scipy_forgets_of_complex_numbers_is_refused():
 
 @pytest.mark.parametrize("name", ["fft", "irfft", "hfft", "rfft2", "irfftn", "ihfftn", "dct", "dst", "idctn"])
 @pytest.mark.parametrize("dtype", ["float16", "float32", "longdouble"])
-def test_dtypes_are_scipys(name, dtype):
+def test_dtypes_match_scipy(name, dtype):
     x = array(2, 4).astype(dtype)
     out, pullback = vjp(getattr(fft, name), x)
     assert out.dtype == getattr(scipy.fft, name)(x).dtype
@@ -156,7 +156,7 @@ def test_integers_and_lists_are_transformed():
     np.testing.assert_allclose(out, scipy.fft.dst([[1.0, 2, 4]]), rtol=1e-14)
 
 
-def test_inputs_are_never_overwritten_by_derivatives():
+def test_derivatives_overwrite_no_input():
     x = array(4)
     before = x.copy()
     grad(lambda x: fnp.sum(fft.dct(x, overwrite_x=True, workers=2) ** 2))(x)
@@ -165,11 +165,11 @@ def test_inputs_are_never_overwritten_by_derivatives():
 
 @pytest.mark.usefixtures("written")
 @pytest.mark.parametrize("name", ["fft", "rfft", "irfftn", "hfft2", "dct", "idstn"])
-def test_scipys_own_functions_name_ours(name):
+def test_scipy_functions_name_funcgrad_functions(name):
     with pytest.raises(ConcretizationError, match=f"Use funcgrad.scipy.fft.{name} for"):
         grad(lambda x: fnp.sum(abs(getattr(scipy.fft, name)(x))))(array(2, 3))
 
 
-def test_importing_loads_no_scipy():
+def test_import_loads_no_scipy():
     code = "import sys, funcgrad.scipy.fft; assert not any(m.partition('.')[0] == 'scipy' for m in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -58,6 +58,6 @@ if not at_least(scipy, "1.17.0"):  # older rotations are compiled, so that nothi
 
 
 @pytest.mark.parametrize(("program", "hint"), HINTS.values(), ids=HINTS)
-def test_hints(program, hint):
+def test_errors_name_function_to_use(program, hint):
     with pytest.raises(ConcretizationError, match=hint):
         grad(lambda x: np.sum(program(x)))(np.ones(3))

@@ -28,7 +28,7 @@ CONDITIONS = [
 
 @pytest.mark.parametrize("bc_type", CONDITIONS, ids=str)
 @pytest.mark.parametrize("n", [2, 3, 4, 6])
-def test_cubic_splines_are_scipys(bc_type, n):
+def test_cubic_splines_match_scipy(bc_type, n):
     x, y = X[:n], Y[:n]
     ours, theirs = (m.CubicSpline(x, y, bc_type=bc_type) for m in (interpolate, scipy.interpolate))
     for nu in range(5):
@@ -38,7 +38,7 @@ def test_cubic_splines_are_scipys(bc_type, n):
 
 
 @pytest.mark.parametrize("n", [2, 3, 4, 5, 6])
-def test_closed_splines_are_scipys(n):
+def test_periodic_splines_match_scipy(n):
     y = np.concatenate([RNG.normal(size=(n - 1, 2)), np.zeros((1, 2))])
     y[-1] = y[0]
     ours, theirs = (m.CubicSpline(X[:n], y, bc_type="periodic") for m in (interpolate, scipy.interpolate))
@@ -55,7 +55,7 @@ def test_closed_splines_are_scipys(n):
 
 
 @pytest.mark.parametrize("n", [2, 3, 6])
-def test_other_curves_are_scipys(n):
+def test_other_interpolators_match_scipy(n):
     x, y = X[:n], Y[:n]
     for make in (
         lambda m, x, y: m.PchipInterpolator(x, y),
@@ -74,7 +74,7 @@ def test_other_curves_are_scipys(n):
     "kind",
     ["linear", "slinear", "quadratic", "cubic", 0, 1, 2, 4, "previous", "next", "nearest", "nearest-up", "zero"],
 )
-def test_interp1d_is_scipys(kind):
+def test_interp1d_matches_scipy(kind):
     y = RNG.normal(size=(2, 6, 3))
     order = RNG.permutation(6)
     for axis, given in ((1, y), (-1, np.moveaxis(y, 1, -1))):
@@ -91,7 +91,7 @@ def test_interp1d_is_scipys(kind):
         np.testing.assert_allclose(ours(WIDE), theirs(WIDE), rtol=1e-9, atol=1e-12)
 
 
-def test_curves_know_axes_and_batches():
+def test_axes_and_batches():
     y = RNG.normal(size=(2, 6, 3))
     for q in (INSIDE, INSIDE.reshape(2, 7), 1.0):
         ours, theirs = (m.CubicSpline(X, y, axis=1)(q) for m in (interpolate, scipy.interpolate))
@@ -103,7 +103,7 @@ def test_curves_know_axes_and_batches():
 
 
 @pytest.mark.parametrize("method", ["linear", "nearest"])
-def test_grids_are_scipys(method):
+def test_grid_interpolation_matches_scipy(method):
     points, values = (X, X[:3], X[:4]), RNG.normal(size=(6, 3, 4, 2))
     q = RNG.uniform(0.2, 1.5, size=(5, 2, 3))
     ours, theirs = (m.RegularGridInterpolator(points, values, method) for m in (interpolate, scipy.interpolate))
@@ -123,7 +123,7 @@ def test_grids_are_scipys(method):
 
 @pytest.mark.parametrize("method", ["linear", "nearest", "cubic"])
 @pytest.mark.parametrize("bounds_error", [True, False])
-def test_grids_whose_points_fall(method, bounds_error):
+def test_descending_grids(method, bounds_error):
     points, values = (X[::-1], X[:4]), RNG.normal(size=(6, 4))
     q = np.array([[0.3, 0.2], [2.7, 1.5], [1.7, 1.1]])
 
@@ -141,7 +141,7 @@ def test_grids_whose_points_fall(method, bounds_error):
 
 
 @pytest.mark.parametrize("method", ["slinear", "cubic", "quintic"])
-def test_splines_on_grids_are_scipys(method):
+def test_grid_splines_match_scipy(method):
     grid, rng = [np.linspace(0.0, 1.0, n) ** 1.3 for n in (7, 6)], np.random.default_rng(1)
     values, places = rng.normal(size=(7, 6, 2)), np.array([[0.45, 0.5], [0.6, 0.3]])
     exact = scipy.interpolate.RegularGridInterpolator(grid, values, f"{method}_legacy", False, None)
@@ -157,7 +157,7 @@ def test_splines_on_grids_are_scipys(method):
         interpolate.RegularGridInterpolator(grid, values)(places, nu=[1, 0])
 
 
-def test_steps_have_values_with_a_derivative_and_queries_without():
+def test_nearest_interpolation_derivatives():
     rows = jacobian(lambda y: interpolate.interp1d(X, y, "nearest")(INSIDE[:2]))(Y)
     assert rows.sum(axis=1).tolist() == [1.0, 1.0]
     assert grad(lambda q: interpolate.interp1d(X, Y, "previous")(q))(1.0) == 0.0
@@ -169,7 +169,7 @@ PLACES = RNG.normal(size=(7, 2)) * 0.3
 
 
 @pytest.mark.parametrize("rescale", [False, True])
-def test_scattered_points_are_scipys(rescale):
+def test_scattered_interpolation_matches_scipy(rescale):
     wide = PLACES * [4.0, 200.0]
     ours, theirs = [
         m.LinearNDInterpolator(POINTS * [1.0, 50.0], VALUES, rescale=rescale) for m in (interpolate, scipy.interpolate)
@@ -180,7 +180,7 @@ def test_scattered_points_are_scipys(rescale):
     np.testing.assert_allclose(ours(*wide.T), theirs(*wide.T), rtol=1e-9)
 
 
-def test_scattered_points_have_derivatives():
+def test_scattered_interpolation_has_derivatives():
     check_grads(lambda points: interpolate.LinearNDInterpolator(points, VALUES)(PLACES).sum(), (POINTS,))
     check_grads(lambda q: interpolate.LinearNDInterpolator(POINTS, VALUES)(q).sum(), (PLACES,))
 
@@ -194,7 +194,7 @@ def test_scattered_points_have_derivatives():
 
 
 @pytest.mark.parametrize("rescale", [False, True])
-def test_smooth_surfaces_are_scipys(rescale):
+def test_clough_tocher_matches_scipy(rescale):
     wide, exact = PLACES * [4.0, 200.0], {"tol": 1e-15, "maxiter": 10_000}
     points, tall = POINTS * [1.0, 50.0], VALUES + 1j * VALUES[::-1]
     for values in (VALUES, VALUES[:, 0], tall, np.arange(20)):
@@ -210,14 +210,14 @@ def test_smooth_surfaces_are_scipys(rescale):
     assert interpolate.LinearNDInterpolator(POINTS, VALUES)([0.0, 0.0]).shape == (1, 3)
 
 
-def test_points_that_are_there_twice_have_no_triangles():
+def test_clough_tocher_with_duplicate_points():
     points, values = np.vstack([POINTS, POINTS[:2]]), np.vstack([VALUES, VALUES[:2]])
     theirs = scipy.interpolate.CloughTocher2DInterpolator(points, values, tol=1e-15, maxiter=10_000)(PLACES)
     np.testing.assert_allclose(interpolate.CloughTocher2DInterpolator(points, values)(PLACES), theirs, rtol=1e-9)
 
 
 @pytest.mark.parametrize("rescale", [False, True])
-def test_smooth_surfaces_have_derivatives(rescale):
+def test_clough_tocher_has_derivatives(rescale):
     def f(points, values, q):
         found = interpolate.CloughTocher2DInterpolator(points, values, 0.0, rescale=rescale)(q)
         return fnp.sum(found * np.arange(1.0, 22.0).reshape(7, 3))
@@ -231,7 +231,7 @@ def test_smooth_surfaces_have_derivatives(rescale):
 
 @pytest.mark.parametrize("rescale", [False, True])
 @pytest.mark.parametrize("name", ["LinearNDInterpolator", "CloughTocher2DInterpolator"])
-def test_surfaces_that_were_made_outside(name, rescale):
+def test_interpolators_made_outside(name, rescale):
     surface = getattr(scipy.interpolate, name)(POINTS * [1.0, 50.0], VALUES, rescale=rescale)
     ours = getattr(interpolate, name)(POINTS * [1.0, 50.0], VALUES, rescale=rescale)
     place = np.array([0.1, -3.0])
@@ -286,7 +286,7 @@ CURVES = [
 
 
 @pytest.mark.parametrize(("name", "options"), CURVES, ids=str)
-def test_derivatives_and_integrals_of_curves_are_scipys(name, options):
+def test_derivative_and_integral_methods_match_scipy(name, options):
     y = np.stack([Y, np.cos(X)], axis=1)
     y[-1] = y[0]
     y = y.T if "axis" in options else y
@@ -301,7 +301,7 @@ def test_derivatives_and_integrals_of_curves_are_scipys(name, options):
 
 
 @pytest.mark.parametrize("name", ["CubicSpline", "PchipInterpolator", "Akima1DInterpolator"])
-def test_integrals_of_curves_through_traced_values(name):
+def test_integrals_of_curves_through_tracers(name):
     def f(y, b):
         curve = getattr(scipy.interpolate, name)(X, y)
         return curve.derivative()(b) + curve.integrate(0.2, b) + curve.antiderivative()(1.0)
@@ -310,7 +310,7 @@ def test_integrals_of_curves_through_traced_values(name):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "complex64"])
-def test_nearest_values_have_the_dtype_of_scipys(dtype):
+def test_nearest_values_match_scipy_dtype(dtype):
     points, values = np.array([[0.0, 0.0], [1.0, 0.0], [0.2, 1.0]]), np.arange(3).astype(dtype)
     nearest = lambda v: scipy.interpolate.griddata(points, v, np.array([[0.9, 0.2]]), method="nearest")
     found = vjp(nearest, values)[0]

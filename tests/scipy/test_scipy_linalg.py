@@ -39,7 +39,7 @@ if not at_least(scipy, "1.17.0"):  # older versions of inv, which gives the numb
 
 @pytest.mark.parametrize("lower", [False, True])
 @pytest.mark.parametrize("name", TRIANGULAR)
-def test_only_the_triangle_that_is_read_has_a_derivative(name, lower):
+def test_only_triangle_read_has_derivative(name, lower):
     fun = total(lambda a: TRIANGULAR[name](a, lower))
     unread = ~(UPPER.T if lower else UPPER)
     found = grad(fun)(A)
@@ -53,12 +53,12 @@ def test_only_the_triangle_that_is_read_has_a_derivative(name, lower):
     assert np.sum(found * t) == pytest.approx(numeric, rel=1e-8)
 
 
-def test_a_unit_diagonal_has_no_derivative():
+def test_unit_diagonal_has_no_derivative():
     found = grad(total(lambda a: linalg.solve_triangular(a, B, unit_diagonal=True)))(A)
     assert np.array_equal(np.diagonal(found), np.zeros(3))
 
 
-def test_there_is_no_derivative_in_the_triangle_that_cholesky_ignores():
+def test_cholesky_ignored_triangle_has_no_derivative():
     """Check for zeros in that triangle; JAX has derivatives there, or since 0.12 the zeros of funcgrad."""
     with double_precision(jax):
         theirs = jax.grad(lambda a: jax.numpy.sum(jax.numpy.sin(jsl.cholesky(a, lower=True))))(A)
@@ -88,7 +88,7 @@ BATCHED = {
 
 
 @pytest.mark.parametrize("name", BATCHED)
-def test_batches_of_traced_values_are_those_of_scipy(name):
+def test_batches_match_scipy(name):
     batch = np.stack([A, A + np.diag([1.0, 2.0, 3.0])])
     fun = BATCHED[name]
     want = np.stack([fun(sl, a) for a in batch])
@@ -99,7 +99,7 @@ def test_batches_of_traced_values_are_those_of_scipy(name):
         assert np.allclose(pulled(batch), np.stack([pulled(a) for a in batch]), rtol=1e-10, atol=1e-12)
 
 
-def test_many_equations_with_few_diagonals_take_little_memory():
+def test_large_banded_solve():
     n = 20_000
     bands = np.stack([np.full(n, 1.0), np.full(n, 4.0), np.full(n, -1.0)])
     of_bands, of_b = grad(lambda ab, b: fnp.sum(linalg.solve_banded((1, 1), ab, b) ** 2), (0, 1))(bands, np.ones(n))
@@ -107,7 +107,7 @@ def test_many_equations_with_few_diagonals_take_little_memory():
     assert of_b[n // 2] == pytest.approx(2 / 16, rel=1e-12)  # the solution inside is 1 / 4
 
 
-def test_polar_factors_have_derivatives_where_singular_values_coincide():
+def test_polar_derivatives_at_repeated_singular_values():
     x = 2 * np.eye(2)
     t = np.array([[0.3, 0.5], [-0.1, 0.7]])
     u, p = jvp(linalg.polar, (x,), (t,))[1]
@@ -115,7 +115,7 @@ def test_polar_factors_have_derivatives_where_singular_values_coincide():
     assert np.allclose(p, (t + t.T) / 2, atol=1e-14)
 
 
-def test_dependent_pairs():
+def test_generalized_eigenproblem_pairs():
     w, v = traced(lambda a, b: linalg.eigh(a, b, type=3), A, np.diag([1.0, 2.0, 3.0]))
     want = sl.eigh(A, np.diag([1.0, 2.0, 3.0]), type=3)
     assert np.allclose(w, want[0], rtol=1e-12)
@@ -146,18 +146,18 @@ def test_dependent_pairs():
         (lambda a: linalg.lu(a[0]), ValueError, "matrix"),
     ],
 )
-def test_errors_say_what_is_wrong(call, error, says):
+def test_errors_name_the_problem(call, error, says):
     with pytest.raises(error, match=says):
         vjp(call, A)
 
 
 @pytest.mark.parametrize("name", ["cossin", "null_space", "nothing"])
-def test_what_is_not_here_says_so(name):
+def test_missing_functions_raise(name):
     with pytest.raises(AttributeError, match=f"'{name}'"):
         getattr(linalg, name)
 
 
-def test_equations_of_riccati_in_batches_and_of_complex_matrices():
+def test_riccati_equations_in_batches_and_complex():
     rng = np.random.default_rng(0)
     a, b = rng.normal(size=(2, 3, 3)) + 1j * rng.normal(size=(2, 3, 3)), rng.normal(size=(3, 2)) + 0j
     q, r, e, s = np.eye(3) + 0j, np.eye(2) + 0j, a[0] + 4 * np.eye(3), 0.1 * b
@@ -174,7 +174,7 @@ def test_equations_of_riccati_in_batches_and_of_complex_matrices():
         np.testing.assert_allclose(moved, (near[0] - near[1]) / 2e-6, rtol=1e-6, atol=1e-7)
 
 
-def test_an_equation_of_riccati_that_scipy_balances_wrongly():
+def test_riccati_equation_wrongly_balanced_by_scipy():
     a, e, b = A[:2, :2], np.eye(2) + A[:2, :2] / 9, np.array([[1.0], [-0.3]])
     q, r = np.diag([3.0, 1.0]), np.eye(1)
     x = linalg.solve_continuous_are(a, b, q, r, e)
@@ -203,7 +203,7 @@ def test_structured_systems():
 
 
 @pytest.mark.parametrize("norm", [sl.norm, linalg.norm])
-def test_norms_that_scipy_asks_blas_and_lapack_for(norm):
+def test_norms_computed_by_blas_and_lapack(norm):
     x = np.array([0.3, -0.5, 0.9, 0.2])
     for order in (None, 2, 1, np.inf, 3):
         slope, want = grad(lambda x, o=order: norm(x, o))(x), grad(lambda x, o=order: fnp.linalg.norm(x, o))(x)
@@ -217,7 +217,7 @@ def test_norms_that_scipy_asks_blas_and_lapack_for(norm):
         grad(lambda x: norm(x * np.inf))(x)
 
 
-def test_arguments_that_only_the_installed_scipy_has():
+def test_arguments_of_installed_scipy_version():
     def det(a):
         return fnp.linalg.det(a)
 
@@ -228,14 +228,14 @@ def test_arguments_that_only_the_installed_scipy_has():
         grad(lambda x: det(x, check_finite=False))(np.array([[2.0]]))
 
 
-def test_pencils_with_a_singular_matrix_are_refused():
+def test_singular_pencils_raise():
     a, b = np.array([[2.0, 0.3], [0.1, 1.5]]), np.diag([1.0, 0.0])
     with pytest.raises(np.linalg.LinAlgError, match=r"b must have an inverse.*Take eig\(b, a\)"):
         vjp(lambda a: sl.eigvals(a, b), a)
 
 
 @pytest.mark.filterwarnings("ignore:logm result may be inaccurate:RuntimeWarning")
-def test_logarithms_of_single_precision_are_double_as_scipys_are():
+def test_logm_of_float32_returns_float64():
     a = np.array([[2.0, 0.3], [0.1, 1.5]], np.float32)
     want = scipy.linalg.logm(a)
     found = vjp(scipy.linalg.logm, a)[0]

@@ -45,12 +45,12 @@ def check(f, x, rtol):
 
 
 @pytest.mark.parametrize(("module", "name"), [pair for pair in SAMPLES if pair not in REFUSED])
-def test_functions(module, name):
+def test_every_function_is_right_or_raises(module, name):
     check(of(module, name), X, scipy_samples.ROUGH.get(name, 1e-4))
 
 
 @pytest.mark.parametrize("method", ["hierarchical", "separate"])
-def test_slopes_of_siegel_where_points_share_a_place(method):
+def test_siegelslopes_with_repeated_points(method):
     at = np.array([0.0, 0.3, 0.3, 1.1])
     for part in (0, 1):
         check(lambda x, part=part: scipy.stats.siegelslopes(np.sin(x), at, method)[part] * 2.0, X, 1e-4)
@@ -59,7 +59,7 @@ def test_slopes_of_siegel_where_points_share_a_place(method):
 
 
 @pytest.mark.parametrize(("module", "name"), REFUSED)
-def test_what_is_refused(module, name):
+def test_unsupported_functions_raise(module, name):
     with pytest.raises((FuncgradError, AttributeError)):
         grad(of(module, name))(X)
 
@@ -77,7 +77,7 @@ def test_densities(name):
 
 
 @pytest.mark.parametrize("name", sorted(scipy_samples.REFUSED_DENSITIES))
-def test_densities_that_are_refused(name):
+def test_unsupported_densities_raise(name):
     f, p = density(name)
     distribution, shapes = getattr(scipy.stats, name), DENSITIES[name]
     for part in (f, lambda p: distribution(*p[1:]).cdf(p[0]), lambda p: distribution.ppf(0.4, *p[1:])):
@@ -89,7 +89,7 @@ def test_densities_that_are_refused(name):
 
 
 @pytest.mark.parametrize("name", sorted(scipy_samples.WHOLE))
-def test_densities_with_whole_parameters(name):
+def test_densities_with_integer_parameters(name):
     pdf, args = getattr(scipy.stats, name).pdf, DENSITIES[name]
     check(lambda x: pdf(x[0], *args), density(name)[1][:1], 1e-4)
 

@@ -46,7 +46,7 @@ def same(name, *args, tolerance=1e-13, **kwargs):
 
 
 @pytest.mark.parametrize("mode", BORDERS)
-def test_sums_at_every_border(mode):
+def test_linear_filters_at_every_border(mode):
     for m, name in itertools.product((1, 2, 3, 4, 13), ("correlate1d", "convolve1d")):
         weights = RNG.normal(size=m)
         for origin in {0, -(m // 2), (m - 1) // 2}:
@@ -66,7 +66,7 @@ def test_sums_at_every_border(mode):
 
 
 @pytest.mark.parametrize("mode", BORDERS)
-def test_bell_curves_at_every_border(mode):
+def test_gaussian_filters_at_every_border(mode):
     for order in range(4):
         same("gaussian_filter1d", X, 1.3, 0, order, mode=mode, cval=0.4)
     same("gaussian_filter", CUBE, (0.4, 2.0), (1, 0), mode=mode, axes=(2, 0), cval=0.4)
@@ -78,7 +78,7 @@ def test_bell_curves_at_every_border(mode):
 
 
 @pytest.mark.parametrize("mode", BORDERS)
-def test_choices_at_every_border(mode):
+def test_rank_filters_at_every_border(mode):
     for name in ("maximum_filter1d", "minimum_filter1d"):
         for size, origin in ((1, 0), (2, -1), (5, 2), (13, 0)):
             same(name, X, size, 0, mode=mode, cval=0.3, origin=origin)
@@ -101,7 +101,7 @@ COORDINATES = np.concatenate(
 @pytest.mark.filterwarnings("ignore:The behavior of affine_transform with a 1-D array:UserWarning")  # SciPy 1.15 warns
 @pytest.mark.parametrize("order", range(6))
 @pytest.mark.parametrize("mode", BORDERS)
-def test_readings_at_every_border(mode, order):
+def test_interpolation_at_every_border(mode, order):
     same("map_coordinates", X, COORDINATES, order=order, mode=mode, cval=0.7)
     same("map_coordinates", X, COORDINATES, order=order, mode=mode, prefilter=False)
     same("map_coordinates", X[:1], COORDINATES, order=order, mode=mode)
@@ -118,7 +118,7 @@ def test_readings_at_every_border(mode, order):
 
 
 @pytest.mark.parametrize("mode", BORDERS)
-def test_splines_at_every_border(mode):
+def test_spline_filters_at_every_border(mode):
     for order, n in itertools.product((2, 3, 4, 5), (1, 2, 6, 70)):
         x = RNG.normal(size=(n, 2))
         same("spline_filter1d", x, order, 0, mode=mode)
@@ -150,7 +150,7 @@ def test_dtypes_and_complex_numbers():
     np.testing.assert_allclose(got, scipy.ndimage.correlate1d(np.arange(5), [0.3, 0.4], output=float))
 
 
-def test_a_value_beyond_the_border_may_be_nan():
+def test_nan_as_border_value():
     for name, args in (("correlate1d", ([1.0, 2.0, 1.0],)), ("shift", (1.5,)), ("uniform_filter1d", (3,))):
         want = getattr(scipy.ndimage, name)(X, *args, mode="constant", cval=np.nan)
         got = traced(lambda x, n=name, a=args: getattr(ndimage, n)(x, *a, mode="constant", cval=np.nan), X)
@@ -175,7 +175,7 @@ def test_derivatives_at_every_border(mode):
     check_grads(lambda x, a: ndimage.rotate(x, a, mode=mode, reshape=False), (x, 17.0), order=1)
 
 
-def test_second_derivatives_of_readings():
+def test_second_derivatives_of_interpolation():
     at = RNG.uniform(0.3, 2.7, (2, 3))
     check_grads(lambda at: ndimage.map_coordinates(X, at, order=3), (at,), order=2)
     check_grads(lambda s, x: ndimage.shift(x, s, order=4, mode="mirror"), (0.3, X), order=2)
@@ -184,14 +184,14 @@ def test_second_derivatives_of_readings():
     assert jacfwd(lambda c: ndimage.map_coordinates(X[0], [c], order=0))(np.array([1.2])).tolist() == [[0.0]]
 
 
-def test_the_last_element_has_the_slope_before_it():
+def test_last_element_uses_left_derivative():
     x, grid = np.array([0.0, 1.0, 4.0, 9.0]), np.arange(4.0)
     for mode in ("constant", "nearest", "mirror", "wrap"):
         slopes = grad(lambda c, mode=mode: fnp.sum(ndimage.map_coordinates(x, [c], order=1, mode=mode)))(grid)
         np.testing.assert_allclose(slopes, [1, 3, 5, 5])
 
 
-def test_the_derivative_goes_to_the_chosen_element():
+def test_rank_filter_derivative_goes_to_chosen_element():
     x = np.array([1.0, 3.0, 3.0, 0.0, 2.0])
     assert grad(lambda x: ndimage.maximum_filter(x, 3)[2])(x).tolist() == [0, 1, 0, 0, 0]
     assert grad(lambda x: ndimage.median_filter(x, 5)[2])(x).tolist() == [0, 0, 0, 0, 1]
@@ -204,12 +204,12 @@ def test_the_derivative_goes_to_the_chosen_element():
     np.testing.assert_array_equal(vmap(lambda x: ndimage.median_filter(x, 5))(wide)[1], want)
 
 
-def test_a_flat_image_has_a_gradient_of_no_length_and_no_slope():
+def test_gradient_magnitude_of_flat_image_has_zero_derivative():
     flat = np.ones((4, 4))
     assert not grad(lambda x: fnp.sum(ndimage.gaussian_gradient_magnitude(x, 1.0)))(flat).any()
 
 
-def test_weights_may_be_as_small_as_they_like():
+def test_tiny_weights_are_accurate():
     w = 1e-30 * RNG.normal(size=(2, 3))
     want = jvp(lambda w: ndimage.correlate(X, w), (1e30 * w,), (1e30 * w,))[1]
     got = jvp(lambda w: ndimage.correlate(X, w), (w,), (w,))[1]
@@ -230,7 +230,7 @@ def test_batches_of_images_weights_and_widths():
     np.testing.assert_allclose(got[2], scipy.ndimage.rotate(X, 21.0, reshape=False), atol=1e-12)
 
 
-def test_on_jax_arrays():
+def test_filters_on_jax_arrays():
     x, at = jnp.asarray(X), jnp.asarray(RNG.uniform(-2, 7, (2, 9)))
     for mode in BORDERS:
         programs = (
@@ -299,19 +299,19 @@ REFUSED = [
 ]
 
 
-def test_plain_results_go_to_the_array_that_is_given():
+def test_output_argument_with_plain_values():
     found = np.empty_like(X)
     assert ndimage.gaussian_filter(X, 1.0, output=found) is found
     np.testing.assert_array_equal(found, scipy.ndimage.gaussian_filter(X, 1.0))
 
 
 @pytest.mark.parametrize(("error", "match", "fun"), REFUSED, ids=[match for _, match, _ in REFUSED])
-def test_what_is_refused_says_so(error, match, fun):
+def test_errors_name_a_remedy(error, match, fun):
     with pytest.raises(error, match=match):
         traced(fun, X)
 
 
-def test_what_a_compiled_run_must_be_told():
+def test_static_options_are_needed_under_jit():
     for program, match in (
         (lambda s: ndimage.gaussian_filter(X, s), "Pass radius"),
         (lambda s: ndimage.rotate(X, s), "Pass reshape=False"),

@@ -58,7 +58,7 @@ def test_bracketed_roots(name):
     np.testing.assert_allclose(vmap(grad(lambda a: closed(a).root))(np.array([8.0, 1.0])), [1 / 12, 1 / 3], rtol=1e-10)
 
 
-def test_ends_and_guesses_are_constants():
+def test_brackets_and_guesses_are_constants():
     assert grad(lambda b: optimize.brentq(cube, 0.0, b, (8.0,)))(3.0) == 0.0
     np.testing.assert_allclose(vmap(lambda b: optimize.brentq(cube, 0.0, b, 8.0))(np.array([3.0, 4.0])), 2.0)
     assert grad(lambda x: optimize.newton(cube, x, args=(8.0,)))(1.0) == 0.0
@@ -80,7 +80,7 @@ def test_root_scalar(how):
         assert optimize.root_scalar(lambda x: math.cos(x) - x, **how).converged
 
 
-def test_root_scalar_with_derivatives_that_are_given():
+def test_root_scalar_with_given_derivatives():
     both = lambda x, a: (x**3 - a, 3 * x**2)
     result = optimize.root_scalar(both, (8.0,), x0=1.0, fprime=True)
     assert result == so.root_scalar(both, (8.0,), x0=1.0, fprime=True)
@@ -170,7 +170,7 @@ def test_minima_within_bounds(method):
     assert grad(lambda b: best(c, b).jac[0])(1.0) == pytest.approx(2.0)
 
 
-def test_bounds_in_every_form():
+def test_every_form_of_bounds():
     c = np.array([2.0, -1.0, 0.5])
     for bounds in (so.Bounds(-np.inf, [1.0, np.inf, np.inf]), np.array([[-9.0, 1.0], [-9.0, 9.0], [-9.0, 9.0]])):
         found = jacobian(lambda c, b=bounds: optimize.minimize(pulled, np.zeros(3), c, bounds=b).x)(c)
@@ -198,7 +198,7 @@ def test_least_squares(loss):
     )
 
 
-def test_least_squares_within_bounds_and_with_a_loss_of_ones_own():
+def test_least_squares_with_bounds_and_custom_loss():
     def best(y, b, **how):
         bounds = ([0.0, 0.0], [b, 5.0])
         return optimize.least_squares(lambda p, y: curve(TIMES, *p) - y, np.ones(2), bounds=bounds, args=(y,), **how)
@@ -244,7 +244,7 @@ def test_curve_fit(how):
         np.testing.assert_allclose(of_y, differences(lambda y, i=i: theirs(TIMES, y, i), POINTS), rtol=1e-4, atol=1e-5)
 
 
-def test_curve_fit_in_deviations_in_batches_and_in_what_it_closes_over():
+def test_curve_fit_with_sigma_batches_and_closures():
     fits = lambda s: optimize.curve_fit(curve, TIMES, POINTS, sigma=s, **EXACT)[0]
     for s in (SPREADS, COVARIANCE):
         np.testing.assert_allclose(jacfwd(fits)(s), jacobian(fits)(s), rtol=1e-9, atol=1e-12)
@@ -265,7 +265,7 @@ def test_curve_fit_in_deviations_in_batches_and_in_what_it_closes_over():
     assert len(optimize.curve_fit(curve, list(TIMES), list(POINTS), full_output=True)) == 5
 
 
-def test_linear_least_squares():
+def test_lsq_linear_and_nnls():
     A, b = RNG.normal(size=(5, 3)), RNG.normal(size=5)
     for got, want in zip(optimize.nnls(A, b), so.nnls(A, b), strict=True):
         np.testing.assert_array_equal(got, want)
@@ -285,7 +285,7 @@ def test_linear_least_squares():
     np.testing.assert_allclose(sparse, np.linalg.pinv(A), rtol=1e-9)
 
 
-def test_what_a_result_with_derivatives_keeps():
+def test_result_has_scipy_fields():
     found = []
     grad(lambda a: found.append(optimize.minimize(valley, np.zeros(2), a)) or found[0].fun)(1.1)
     assert set(found[0]) == {"x", "fun", "jac", "message", "success", "status", "nfev", "njev", "nit"}
@@ -295,7 +295,7 @@ def test_what_a_result_with_derivatives_keeps():
         optimize.milp  # noqa: B018
 
 
-def test_a_graph_solves_anew():
+def test_graph_solves_again():
     graph = trace(lambda a: optimize.brentq(lambda x: cube(x, a), 0.0, 3.0))(8.0)
     assert graph(1.0) == pytest.approx(1.0)
     assert grad(graph)(1.0) == pytest.approx(1 / 3)
@@ -375,13 +375,13 @@ def test_errors(program, error, says):
         grad(program)(1.0)
 
 
-def test_warnings_are_scipys():
+def test_warnings_match_scipy():
     with pytest.warns(RuntimeWarning, match="not making good progress"):
         optimize.fsolve(lambda x: x**2 + 1.0, 1.0)
     assert not optimize.minimize(valley, np.zeros(2), 1.0, options={"maxiter": 2}).success
 
 
-def test_want_of_digits_is_no_want_of_convergence():
+def test_rounding_limited_search_counts_as_converged():
     """Check solutions for which SciPy could not reach a tolerance that rounding makes unreachable."""
     bent = lambda x, a: (x[0] - a) ** 2 + (x[1] - a * x[0]) ** 4 + (x[1] - 1) ** 2
     lowest = lambda a, gtol: optimize.minimize(bent, np.array([1.0, 1.2]), a, options={"gtol": gtol})
@@ -393,7 +393,7 @@ def test_want_of_digits_is_no_want_of_convergence():
         jacobian(lambda a: optimize.minimize(bent, np.zeros(2), a, options={"maxiter": 1}).x)(1.3)
 
 
-def test_solutions_of_solutions_and_graphs():
+def test_nested_solvers_and_graphs():
     """Check a minimum of a function that calls a root finder; in a graph, the solver is one operation."""
     inner = lambda x: optimize.brentq(lambda y: y**3 - x * y - 1.0, 0.0, 9.0)
     outer = lambda a: optimize.minimize_scalar(lambda x: (inner(x) - a) ** 2, (1.0, 2.0)).x
@@ -545,7 +545,7 @@ def test_minima_under_constraints_in_a_batch(kind):
     np.testing.assert_allclose(vmap(jacobian(found))(batch), slopes, rtol=1e-6, atol=1e-6)
 
 
-def test_constraints_of_plain_numbers_are_scipys():
+def test_constraints_on_plain_values_match_scipy():
     limit = {"type": "ineq", "fun": lambda x: 0.5 - x @ x, "jac": lambda x: -2.0 * x}
     ours = optimize.minimize(apart, np.zeros(3), A0, constraints=limit, **SLSQP)
     theirs = so.minimize(apart, np.zeros(3), A0, constraints=limit, **SLSQP)
@@ -574,7 +574,7 @@ PROGRAMS = {
 
 
 @pytest.mark.parametrize(("fun", "x"), PROGRAMS.values(), ids=PROGRAMS)
-def test_corners_of_linear_programs(fun, x):
+def test_linear_programs_at_vertices(fun, x):
     slopes = jacobian(fun)(x)
     np.testing.assert_allclose(slopes, differences(fun, x), rtol=1e-6, atol=1e-8)
     np.testing.assert_allclose(jacfwd(fun)(x), slopes, rtol=1e-12, atol=1e-14)
@@ -588,7 +588,7 @@ def test_corners_of_linear_programs(fun, x):
     np.testing.assert_allclose(vmap(jacobian(fun))(batch)[0], slopes, rtol=1e-12, atol=1e-14)
 
 
-def test_what_linear_programs_refuse():
+def test_invalid_linear_programs_raise():
     with pytest.raises(ConvergenceError, match="infeasible"):
         grad(lambda b: optimize.linprog(COST, ROWS, b, bounds=(1.0, None)).fun)(-ENDS)
 
@@ -644,7 +644,7 @@ DERIVATIVES_GIVEN = {
 
 
 @pytest.mark.parametrize("name", DERIVATIVES_GIVEN)
-def test_derivatives_that_close_over_a_batch(name):
+def test_user_derivatives_close_over_batch(name):
     """Check derivatives passed to SciPy that close over a batch: each example's search uses its own values."""
     f, batch = DERIVATIVES_GIVEN[name], np.array([2.0, 3.0])
     np.testing.assert_allclose(vmap(f)(batch), [f(a) for a in batch], rtol=1e-7)
@@ -653,7 +653,7 @@ def test_derivatives_that_close_over_a_batch(name):
     np.testing.assert_allclose(slopes, [differences(f, a) for a in batch], rtol=1e-5)
 
 
-def test_a_batch_of_which_one_search_begins_at_the_minimum():
+def test_batch_with_one_start_at_minimum():
     """Check BFGS, whose inverse Hessian has integers for an example at the minimum, and floats elsewhere."""
     f = lambda a: optimize.minimize(lambda t: (t[0] - a) ** 2 + t[0] ** 4, [1.0], method="BFGS").x[0]
     np.testing.assert_allclose(vmap(f)(np.array([2.0, 3.0])), [f(2.0), 1.0], rtol=1e-6)
@@ -677,7 +677,7 @@ OLDER = {
 
 
 @pytest.mark.parametrize("name", OLDER)
-def test_older_names_have_the_derivative_of_the_minimum_where_the_search_begins_at_it(name):
+def test_fmin_functions_starting_at_minimum(name):
     def found(s):
         least = OLDER[name](lambda x: np.sum((x - s) ** 2) + s * np.sum(x), lambda x: 2 * (x - s) + s)
         return np.sum(least)
@@ -718,7 +718,7 @@ def square(s):
 
 
 @pytest.mark.parametrize("name", STRAIGHT)
-def test_searches_that_convert_nothing_have_the_derivative_of_what_they_find(name):
+def test_searches_without_conversion_have_derivative(name):
     f = STRAIGHT[name]
     roots = f(2.0) == pytest.approx(2.0**-0.5)
     first, second = (-0.5 * 2.0**-1.5, 0.75 * 2.0**-2.5) if roots else (0.5, 0.0)
@@ -730,7 +730,7 @@ def test_searches_that_convert_nothing_have_the_derivative_of_what_they_find(nam
         grad(f)(2.0)
 
 
-def test_roots_and_minima_of_many_elements():
+def test_elementwise_roots_and_minima():
     a, low, high = np.array([2.0, 3.0, 4.0]), np.array([0.0, 1.0, 2.0]), 5.0
     roots = lambda a: find_root(lambda x, a: x**3 - a * x - 1.0, (low, high), args=(a,))
     theirs, slope = roots(a), lambda x: x / (3 * x**2 - a)
@@ -763,7 +763,7 @@ WITH_LISTS = {
 
 
 @pytest.mark.parametrize("name", WITH_LISTS)
-def test_further_arguments_in_a_list_are_several_where_scipy_unpacks_it(name):
+def test_args_given_as_list(name):
     def found(s):
         return np.sum(WITH_LISTS[name](lambda x, a, b: s * a * x**2 - b - 1.0))
 
@@ -792,7 +792,7 @@ STARTS_IN_LISTS = {
 
 
 @pytest.mark.parametrize("name", STARTS_IN_LISTS)
-def test_starts_may_be_lists_of_traced_numbers(name):
+def test_start_is_list_of_tracers(name):
     def found(s):
         return np.dot(STARTS_IN_LISTS[name](s), [1.0, 2.0])
 

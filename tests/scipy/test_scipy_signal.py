@@ -19,7 +19,7 @@ SECTIONS = np.array([[0.4, 0.3, -0.1, 1.0, 0.3, -0.1], [0.4, 0.3, 0.2, 1.0, 0.2,
 
 @pytest.mark.parametrize("mode", ["full", "same", "valid"])
 @pytest.mark.parametrize("name", ["convolve", "fftconvolve", "oaconvolve", "correlate"])
-def test_convolutions_of_any_shape(name, mode):
+def test_convolve_any_shape(name, mode):
     for shapes in (((5,), (3,)), ((3,), (5,)), ((4, 5), (3, 2)), ((2, 3), (4, 3)), ((3, 3, 2), (2, 2, 2))):
         x, y = (RNG.normal(size=shape) for shape in shapes)
         want = getattr(scipy.signal, name)(x, y, mode)
@@ -28,7 +28,7 @@ def test_convolutions_of_any_shape(name, mode):
 
 @pytest.mark.parametrize("mode", ["full", "same", "valid"])
 @pytest.mark.parametrize("options", [("fill", 0), ("fill", 0.7), ("wrap", 0), ("symm", 0)], ids=str)
-def test_boundaries_in_the_plane(mode, options):
+def test_convolve2d_boundaries(mode, options):
     x, y = RNG.normal(size=(5, 4)), RNG.normal(size=(2, 3))
     want = scipy.signal.convolve2d(x, y, mode, *options)
     np.testing.assert_allclose(traced(lambda x, y: signal.convolve2d(x, y, mode, *options), x, y), want, atol=1e-13)
@@ -67,7 +67,7 @@ def test_filters_with_states_and_axes():
 
 
 @pytest.mark.parametrize("padtype", ["odd", "even", "constant", None])
-def test_filters_forward_and_backward(padtype):
+def test_filtfilt(padtype):
     want = scipy.signal.filtfilt(B, A, X, padtype=padtype)
     got = traced(lambda b, a, x: signal.filtfilt(b, a, x, padtype=padtype), B, A, X)
     np.testing.assert_allclose(got, want, atol=1e-12)
@@ -79,14 +79,14 @@ def test_filters_forward_and_backward(padtype):
     np.testing.assert_allclose(batch[1], want, atol=1e-12)
 
 
-def test_a_filter_by_gustafssons_method():
+def test_filtfilt_by_gustafsson_method():
     got = traced(lambda b, a, x: signal.filtfilt(b, a, x, method="gust"), B, A, X)
     np.testing.assert_allclose(got, scipy.signal.filtfilt(B, A, X, method="gust"), atol=1e-12)
     check_grads(lambda b, x: signal.filtfilt(b, A, x, method="gust"), (B, X), order=2)
 
 
 @pytest.mark.parametrize("mode", ["interp", "mirror", "nearest", "wrap", "constant"])
-def test_polynomials_in_a_window(mode):
+def test_savgol_filter(mode):
     for options in ({}, {"axis": 0, "cval": 0.7}, {"deriv": 1, "delta": 0.3}):
         x = X.T if "axis" in options else X
         want = scipy.signal.savgol_filter(x, 7, 2, mode=mode, **options)
@@ -94,7 +94,7 @@ def test_polynomials_in_a_window(mode):
         np.testing.assert_allclose(got, want, atol=1e-12)
 
 
-def test_trends_and_analytic_signals():
+def test_detrend_and_hilbert():
     for options in ({"type": "constant"}, {"type": "linear"}, {"bp": [10, 20]}, {"axis": 0}):
         got = traced(lambda x, o=options: signal.detrend(x, **o), X)
         np.testing.assert_allclose(got, scipy.signal.detrend(X, **options), atol=1e-13)
@@ -114,7 +114,7 @@ STFT = [
 
 
 @pytest.mark.parametrize("options", STFT, ids=str)
-def test_short_time_spectra(options):
+def test_stft(options):
     want = scipy.signal.stft(X, nperseg=8, **options)
     found = traced(lambda x: signal.stft(x, nperseg=8, **options)[2], X)
     np.testing.assert_allclose(found, want[2], atol=1e-13)
@@ -127,7 +127,7 @@ def test_short_time_spectra(options):
 @pytest.mark.parametrize(
     "options", [{}, {"boundary": False, "window": "boxcar"}, {"scaling": "psd", "fs": 3.0}, {"noverlap": 5}], ids=str
 )
-def test_back_from_short_time_spectra(options):
+def test_istft(options):
     forward = {"noverlap": options["noverlap"]} if "noverlap" in options else {}
     Z = scipy.signal.stft(X, nperseg=8, **forward)[2]
     want = scipy.signal.istft(Z, **options)
@@ -156,12 +156,12 @@ def test_filters_run_under_jit():
     np.testing.assert_allclose(compiled(A), np.sum(scipy.signal.lfilter(B, A, X) ** 2), rtol=1e-12)
 
 
-def test_a_compiled_filter_needs_the_length_of_its_ends():
+def test_sosfiltfilt_under_jit_needs_padlen():
     with pytest.raises(InputError, match="padlen is needed"):
         jax.eval_shape(lambda s: signal.sosfiltfilt(s, X), np.ones((1, 6)))
 
 
-def test_windows_are_scipys():
+def test_windows_match_scipy():
     assert signal.windows is scipy.signal.windows
     assert np.array_equal(signal.get_window("hamming", 5), scipy.signal.get_window("hamming", 5))
     with pytest.raises(AttributeError, match="no attribute 'butter'"):
@@ -197,12 +197,12 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("error", "match", "fun"), REFUSED, ids=[match for _, match, _ in REFUSED])
-def test_what_is_refused_says_so(error, match, fun):
+def test_errors_name_a_remedy(error, match, fun):
     with pytest.raises(error, match=match):
         traced(fun, X)
 
 
-def test_gains_that_are_not_the_only_ones_are_refused():
+def test_nonunique_place_poles_gain_raises():
     """Check the refusal with several inputs, where SciPy's gains depend on the start."""
     A = np.array([[1.4, -0.2, 6.7], [-0.6, -4.3, 0.0], [1.1, 4.3, -6.7]])
     B = np.array([[0.0, 5.7], [1.1, 1.1], [0.0, -3.1]])

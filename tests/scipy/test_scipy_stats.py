@@ -69,7 +69,7 @@ def test_statistics(name):
     check(STATISTICS[name], X)
 
 
-def test_examples_that_give_results_of_several_shapes_are_refused_in_a_vmap():
+def test_differing_shapes_in_batch_raise():
     batch = np.stack([X, np.where(X == 1.8, 9.0, X)])
     assert scipy.stats.sigmaclip(batch[0], 2.0, 2.0)[0].shape != scipy.stats.sigmaclip(batch[1], 2.0, 2.0)[0].shape
     with pytest.raises(ConcretizationError, match="depends on the values"):
@@ -107,7 +107,7 @@ def test_functions_of_distributions(name):
 
 
 @pytest.mark.parametrize("name", ["trimmed", "trimmed, of unequal variances", "named distribution"])
-def test_what_scipy_keeps_to_numpys_arrays(name):
+def test_functions_limited_to_numpy_arrays(name):
     """Check functions that SciPy refuses for arrays of other libraries."""
     ttest = functools.partial(scipy.stats.ttest_ind, trim=0.2)
     fun = {
@@ -119,13 +119,13 @@ def test_what_scipy_keeps_to_numpys_arrays(name):
     np.testing.assert_allclose(vmap(grad(fun))(np.stack([X, 1.1 * X])), [grad(fun)(X), grad(fun)(1.1 * X)], rtol=1e-12)
 
 
-def test_entropy_of_a_density_in_pieces():
+def test_entropy_of_piecewise_density():
     p = np.array([1.2, 3.0])
     entropy = lambda p: scipy.stats.crystalball.entropy(*p)
     np.testing.assert_allclose(grad(entropy)(p), differences(entropy, p, 1e-4), rtol=1e-5)
 
 
-def test_quantiles_of_arrays_of_one_number_are_numbers():
+def test_quantiles_of_single_number_are_scalars():
     q = np.array(0.3)
     for fun in (scipy.stats.arcsine.isf, lambda q: scipy.stats.genexpon.ppf(q, 1.0, 2.0, 3.0)):
         assert type(vjp(fun, q)[0]) is type(fun(q)) is np.float64
@@ -133,7 +133,7 @@ def test_quantiles_of_arrays_of_one_number_are_numbers():
     assert [type(end) for end in vjp(limits, X)[0]] == [np.float64, np.float64]
 
 
-def test_expectile_of_a_sample_with_a_nan_is_nan():
+def test_expectile_of_sample_with_nan_is_nan():
     fun = lambda x: scipy.stats.expectile(x, 0.3)
     missing = np.where(X == 0.5, np.nan, X)
     assert np.isnan(value_and_grad(fun)(missing)[0])
@@ -158,7 +158,7 @@ if at_least(scipy, "1.17.0"):  # earlier versions have no axis
 
 @pytest.mark.parametrize("name", WITH_NAN)
 @pytest.mark.parametrize("nan_policy", ["omit", "propagate", "raise"])
-def test_policies_for_nan(name, nan_policy):
+def test_nan_policies(name, nan_policy):
     """Check samples along an axis with NaN in different places of each row; some functions have no axis argument."""
     fun = functools.partial(WITH_NAN[name], nan_policy=nan_policy)
     if nan_policy == "raise":
@@ -180,7 +180,7 @@ def test_policies_for_nan(name, nan_policy):
     np.testing.assert_allclose(slopes[:, numbers], want, rtol=1e-6, atol=1e-8)
 
 
-def test_policies_for_nan_in_a_batch():
+def test_nan_policies_in_batch():
     batch = np.stack([PAIRS, np.nan_to_num(PAIRS, nan=0.3)])
     for name in ("skew", "circmean", "levene"):
         fun = functools.partial(WITH_NAN[name], nan_policy="omit")
@@ -189,7 +189,7 @@ def test_policies_for_nan_in_a_batch():
         vmap(lambda x: WITH_NAN["ttest_ind"](x, nan_policy="omit"))(batch)
 
 
-def test_divergences_where_both_probabilities_are_zero():
+def test_divergence_with_both_probabilities_zero():
     """Check that a zero class does not make the gradient NaN in all classes, which normalisation would mix."""
     p, q = np.array([0.2, 0.0, 0.8]), np.array([0.3, 0.0, 0.5])
     slope = grad(lambda q: scipy.stats.entropy(p, q))(q)

@@ -98,7 +98,7 @@ def steeper(fun, args, i):
 
 
 @pytest.mark.parametrize(("name", "function"), cases((*DENSITIES, *QUANTILES)))
-def test_values_are_scipys(name, function):
+def test_values_match_scipy(name, function):
     args = arguments(name, function)
     want = getattr(getattr(scipy.stats, name), function)(*args)
     ours = getattr(getattr(stats, name), function)
@@ -107,7 +107,7 @@ def test_values_are_scipys(name, function):
 
 
 @pytest.mark.parametrize(("name", "function"), cases(("logpdf", "cdf", "logsf", "ppf", "isf")))
-def test_derivatives_are_those_of_differences(name, function):
+def test_derivatives_match_differences(name, function):
     args = arguments(name, function)
     theirs = getattr(getattr(scipy.stats, name), function)
     ours = getattr(getattr(stats, name), function)
@@ -123,7 +123,7 @@ def test_derivatives_are_those_of_differences(name, function):
 
 
 @pytest.mark.parametrize(("name", "function"), cases(("logpdf", "cdf", "ppf")))
-def test_second_derivatives_are_those_of_differences_of_first_ones(name, function):
+def test_second_derivatives_match_differences(name, function):
     x, *parameters = arguments(name, function)
     args = (x[1], *parameters)
     ours = getattr(getattr(stats, name), function)
@@ -136,7 +136,7 @@ def test_second_derivatives_are_those_of_differences_of_first_ones(name, functio
 
 
 @pytest.mark.parametrize("name", CONTINUOUS)
-def test_outside_of_the_support_values_are_scipys_and_nothing_leaks(name):
+def test_outside_support_values_match_scipy(name):
     shapes, points = CONTINUOUS[name]
     theirs, dist = getattr(scipy.stats, name), getattr(stats, name)
     x = np.array([-50.0, points[1], 50.0, math.nan, -INF, INF])
@@ -159,7 +159,7 @@ def test_outside_of_the_support_values_are_scipys_and_nothing_leaks(name):
 
 
 @pytest.mark.parametrize("name", CONTINUOUS)
-def test_parameters_that_are_not_allowed_give_nan(name):
+def test_invalid_parameters_give_nan(name):
     shapes, points = CONTINUOUS[name]
     scale = np.array([1.0, -1.0, 0.0])
     for function in ("logpdf", "cdf", "ppf"):
@@ -172,7 +172,7 @@ def test_parameters_that_are_not_allowed_give_nan(name):
         assert np.array_equal(np.isnan(of_scale), [False, True, True])
 
 
-def test_shapes_that_are_not_allowed_give_nan_alone():
+def test_invalid_shapes_give_nan_only_for_their_element():
     a = np.array([2.0, -1.0, math.nan])
     found, pull = vjp(lambda a: stats.gamma.logpdf(1.5, a), a)
     assert np.allclose(found, scipy.stats.gamma.logpdf(1.5, a), equal_nan=True)
@@ -218,7 +218,7 @@ def test_quantiles_at_the_ends(name):
         ("vonmises", "logpdf", 0.01, (1e6,)),
     ],
 )
-def test_tails_and_limits_are_as_accurate_as_scipys(name, function, x, shapes):
+def test_tails_and_limits_match_scipy(name, function, x, shapes):
     want = getattr(getattr(scipy.stats, name), function)(x, *shapes)
     found = traced(getattr(getattr(stats, name), function), x, *shapes)
     assert found == pytest.approx(want, rel=1e-11, abs=0)
@@ -235,7 +235,7 @@ MOMENTS = [
 
 
 @pytest.mark.parametrize(("name", "function"), MOMENTS)
-def test_moments_are_scipys(name, function):
+def test_moments_match_scipy(name, function):
     shapes = CONTINUOUS[name][0] if name in CONTINUOUS else DISCRETE[name]
     args = (*shapes, LOC, SCALE) if name in CONTINUOUS else (*shapes, 2.0)
     want = getattr(getattr(scipy.stats, name), function)(*args)
@@ -391,14 +391,14 @@ def test_frozen_distributions_have_moments():
     assert grad(lambda a: stats.gamma(a, scale=2.0).mean())(3.0) == 2.0
 
 
-def test_everything_broadcasts():
+def test_arguments_broadcast():
     x, a, scale = np.ones((3, 1)), np.array([1.0, 2.0]), np.ones((2, 1, 1))
     assert traced(lambda *args: stats.gamma.cdf(args[0], args[1], 0.0, args[2]), x, a, scale).shape == (2, 3, 2)
     assert vmap(lambda a: stats.gamma.ppf(0.3, a))(a).shape == (2,)
 
 
 @pytest.mark.parametrize("function", [*DENSITIES, *QUANTILES])
-def test_infinitely_many_degrees_of_freedom_make_the_normal_distribution(function):
+def test_t_with_infinite_df_is_normal(function):
     df, x = np.array([2.5, INF]), 0.4
     want = getattr(scipy.stats.t, function)(x, df)
     found, pull = vjp(getattr(stats.t, function), x, df)
@@ -409,7 +409,7 @@ def test_infinitely_many_degrees_of_freedom_make_the_normal_distribution(functio
     assert of_df[1] == 0
 
 
-def test_a_captured_graph_meets_parameters_that_are_not_allowed():
+def test_graph_with_invalid_parameters():
     graph = trace(lambda x, s: stats.norm.logpdf(x, 0.0, s))(1.0, 2.0)
     assert graph(1.0, 3.0) == pytest.approx(scipy.stats.norm.logpdf(1.0, 0.0, 3.0))
     assert math.isnan(graph(1.0, -3.0))
@@ -420,7 +420,7 @@ def test_a_captured_graph_meets_parameters_that_are_not_allowed():
     assert math.isnan(inner(0.5, -2.0, 3.0))
 
 
-def test_jax_compiles_what_is_outside_and_what_is_not_allowed():
+def test_jit_outside_support_and_with_invalid_parameters():
     x, scale = np.array([-1.0, 0.5, 2.0]), np.array([1.0, 1.0, -1.0])
     with double_precision(jax):
         found = jax.jit(lambda x, s: stats.expon.logpdf(x, 0.0, s))(x, scale)
@@ -435,7 +435,7 @@ def test_integers_and_half_precision_become_double():
     assert pull(np.ones(2))[0].dtype == np.float16
 
 
-def test_the_scale_of_gumbel_r_has_a_derivative():
+def test_gumbel_r_scale_has_derivative():
     """Check the scale of ``gumbel_r``, for which JAX raises an internal error."""
     found = grad(stats.gumbel_r.logpdf, 2)(1.0, 0.0, 2.0)
     assert found == pytest.approx(steeper(scipy.stats.gumbel_r.logpdf, (1.0, 0.0, 2.0), 2), rel=1e-9)
@@ -462,13 +462,13 @@ def test_the_scale_of_gumbel_r_has_a_derivative():
         (lambda x: stats.dirichlet.logpdf(x * np.ones(3), np.ones(5)), ValueError, "as many rows"),
     ],
 )
-def test_errors_say_what_is_wrong(call, error, says):
+def test_errors_name_the_problem(call, error, says):
     with pytest.raises(error, match=says):
         vjp(call, 1.5)
 
 
 @pytest.mark.parametrize("b", [0.5, 1.0, 1.5, 2.0, 3.0])
-def test_the_slope_of_a_distribution_function_is_its_density_in_the_middle_too(b):
+def test_gennorm_cdf_derivative_is_density(b):
     for x in (-1.0, 0.0, 1.0):
         np.testing.assert_allclose(grad(stats.gennorm.cdf)(x, b), stats.gennorm.pdf(x, b), rtol=1e-12)
         np.testing.assert_allclose(grad(stats.gennorm.sf)(x, b), -stats.gennorm.pdf(x, b), rtol=1e-12)

@@ -61,14 +61,14 @@ cube.defjvp(lambda primals, tangents: (cube(primals[0]), 3 * stop_gradient(prima
 
 
 @pytest.mark.parametrize(("mode", "place"), [("fwd", r"result\[2\]"), ("rev", r"x\[2\]")])
-def test_a_wrong_rule_is_caught_at_first_order(mode, place):
+def test_wrong_rule_is_caught_at_first_order(mode, place):
     says = f"of square by {mode} is wrong at {place}, got .*, measured .* off by 9.9e-03"
     with pytest.raises(GradientCheckError, match=says):
         check_grads(square, (X,), order=1, modes=(mode,))
 
 
 @pytest.mark.parametrize(("outer", "inner"), [("fwd", "fwd"), ("rev", "rev")])
-def test_a_wrong_rule_is_caught_at_second_order(outer, inner):
+def test_wrong_rule_is_caught_at_second_order(outer, inner):
     check_grads(cube, (X,), order=1, modes=(inner,))
     with pytest.raises(GradientCheckError, match=f"of cube by {outer} over {inner} is wrong"):
         check_grads(cube, (X,), order=2, modes=(inner,))
@@ -88,7 +88,7 @@ SEVERAL = {
 
 @pytest.mark.parametrize("modes", [("rev",), ("fwd", "rev")])
 @pytest.mark.parametrize(("name", "leaf"), [(name, i) for name, (_, args) in SEVERAL.items() for i in range(len(args))])
-def test_one_wrong_cotangent_is_caught_where_forward_mode_is_right(name, leaf, modes, monkeypatch):
+def test_wrong_cotangent_is_caught_beside_right_forward_mode(name, leaf, modes, monkeypatch):
     """Check each leaf; with forward mode checked, the last leaf is not measured but follows from the others."""
 
     def slightly_wrong(fun, *leaves):
@@ -102,7 +102,7 @@ def test_one_wrong_cotangent_is_caught_where_forward_mode_is_right(name, leaf, m
         check_grads(fun, args, order=1, modes=modes)
 
 
-def test_the_wrong_leaf_is_named():
+def test_wrong_leaf_is_named():
     with pytest.raises(GradientCheckError, match=r"by rev is wrong at p\['b'\]\[1\]\[1, 0\]"):
         check_grads(
             lambda p: (
@@ -126,7 +126,7 @@ def test_the_wrong_leaf_is_named():
     ids=["abs", "maximum", "where"],
 )
 @pytest.mark.parametrize("mode", ["fwd", "rev"])
-def test_a_kink_is_told_from_an_error(fun, point, mode):
+def test_kink_is_distinguished_from_error(fun, point, mode):
     with pytest.raises(GradientCheckError, match="has a kink there"):
         check_grads(fun, (point,), modes=(mode,))
 
@@ -142,12 +142,12 @@ def test_a_kink_is_told_from_an_error(fun, point, mode):
     ids=["where", "floor", "sqrt", "log"],
 )
 @pytest.mark.parametrize("mode", ["fwd", "rev"])
-def test_a_jump_or_a_singular_point_does_not_pass(fun, point, mode):
+def test_jump_or_singular_point_fails(fun, point, mode):
     with np.errstate(all="ignore"), pytest.raises(GradientCheckError, match=r"cannot be measured|has a kink"):
         check_grads(fun, (point,), modes=(mode,))
 
 
-def test_a_function_that_is_not_deterministic():
+def test_nondeterministic_function():
     rng = np.random.default_rng(0)
     with pytest.raises(GradientCheckError, match=r"not deterministic: .* at result"):
         check_grads(lambda x: x * rng.normal(), (1.0,))

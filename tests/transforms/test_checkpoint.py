@@ -186,7 +186,7 @@ def unmarked(fun, **options):
 
 @pytest.mark.parametrize("ask", FIRST_ORDER.values(), ids=FIRST_ORDER)
 @pytest.mark.parametrize("program", PROGRAMS)
-def test_first_order_is_the_same_to_the_last_bit(program, ask):
+def test_first_order_is_bitwise_equal(program, ask):
     same_bits(ask(program(checkpoint)), ask(program(unmarked)))
 
 
@@ -251,7 +251,7 @@ def counting(fun):
     return counted
 
 
-def test_is_run_once_more_in_the_backward_pass():
+def test_function_runs_again_in_backward_pass():
     f = counting(lambda x: fnp.sin(x) ** 2)
     _y, pullback = vjp(checkpoint(f), 1.0)
     assert f.calls == 1
@@ -262,7 +262,7 @@ def test_is_run_once_more_in_the_backward_pass():
     assert f.calls == 5
 
 
-def test_is_not_run_again_where_no_cotangent_comes():
+def test_function_is_not_rerun_without_cotangent():
     f = counting(fnp.sin)
     assert grad(lambda x: x + stop_gradient(checkpoint(f)(x)))(1.0) == 1.0
     assert grad(lambda x: x + no_grad(checkpoint(f))(x))(1.0) == 1.0
@@ -286,7 +286,7 @@ class Kernels:
         return call
 
 
-def test_saved_products_are_not_computed_again(monkeypatch):
+def test_saved_products_are_not_recomputed(monkeypatch):
     def forward_calls(policy):
         # the policy is asked about every product of the first run; the kernels count all products
         _y, pullback = vjp(checkpoint(lambda w, h: fnp.tanh(fnp.tanh(h @ w) @ w), policy=policy), W, X)
@@ -328,7 +328,7 @@ half = elementwise("half_for_tests", lambda xp, x: x / 2, dx=0.5)
     ],
     ids=lambda x: "own" if getattr(x, "__name__", "") == "<lambda>" else repr(x),
 )
-def test_policy_decides_what_is_computed_again(monkeypatch, policy, again):
+def test_policy_decides_what_is_recomputed(monkeypatch, policy, again):
     def f(x):
         y = checkpoint_name(double(x), "a")
         return fnp.sum(checkpoint_name(half(y[:2]), "b") ** 2)
@@ -341,7 +341,7 @@ def test_policy_decides_what_is_computed_again(monkeypatch, policy, again):
     assert [*again] == plain
 
 
-def test_names_are_the_identity():
+def test_checkpoint_name_is_identity():
     a = np.ones(2)
     assert checkpoint_name(a, "a") is a
     assert checkpoint_name({"a": a, "b": ("text", 2.0)}, "n")["b"] == ("text", 2.0)
@@ -384,7 +384,7 @@ def deep(h):
 
 
 @pytest.mark.parametrize("ask", [grad, lambda f: lambda x: hvp(f, (x,), (x,))], ids=["grad", "hvp"])
-def test_memory_is_saved_and_given_back(ask):
+def test_checkpoint_saves_and_frees_memory(ask):
     x, _scale = np.linspace(0.0, 1.0, SIZE), np.float64(1.0)
 
     def loss(wrap, x, scale):
@@ -404,7 +404,7 @@ def test_memory_is_saved_and_given_back(ask):
     assert left < 0.1
 
 
-def test_first_run_leaves_nothing_but_arguments():
+def test_first_run_saves_only_arguments():
     x = np.linspace(0.0, 1.0, SIZE)
     tracemalloc.start()
     try:
@@ -417,7 +417,7 @@ def test_first_run_leaves_nothing_but_arguments():
 
 
 @pytest.mark.parametrize("size", [3, 1000])
-def test_a_write_to_what_is_closed_over_is_noticed(size):
+def test_write_to_closure_is_noticed(size):
     x, w, v = np.linspace(0.1, 1.0, size), np.ones(size), np.ones(size)
     _, pullback = vjp(checkpoint(lambda x: fnp.sin(x) * w), x)
     _, of_argument = vjp(lambda x: checkpoint(lambda x, v: fnp.sin(x) * v)(x, v), x)
@@ -449,7 +449,7 @@ def test_tape_is_freed_without_the_collector():
         gc.enable()
 
 
-def test_many_in_a_row_do_not_recurse():
+def test_many_checkpoints_do_not_recurse():
     def f(x):
         step = checkpoint(lambda h: fnp.sin(h))
         for _ in range(5_000):
@@ -462,7 +462,7 @@ def test_many_in_a_row_do_not_recurse():
 # ---- context -----------------------------------------------------------------------------------------------
 
 
-def test_names_of_axes_are_known_when_it_runs_again():
+def test_rerun_knows_axis_names():
     def f(x):
         return fnp.sum(vmap(checkpoint(lambda a: fnp.sin(a) * psum(a, "i")), axis_name="i")(x))
 
@@ -505,7 +505,7 @@ def test_no_grad_inside_and_outside():
     assert grad(outer)(3.0) == grad(plain)(3.0)
 
 
-def test_code_for_any_array_library_gets_the_same_objects_again():
+def test_rerun_of_array_api_code_gets_same_classes():
     """Check that numbers and truth values are arrays in array API code, but not in NumPy code of the same process."""
 
     def standard(x):
@@ -530,7 +530,7 @@ def test_code_for_any_array_library_gets_the_same_objects_again():
         close(grad(lambda x, f=f: fnp.sum(vmap(checkpoint(f))(x)))(X[None]), want[None])
 
 
-def test_context_variables_and_errstate_are_as_they_were():
+def test_rerun_restores_context_variables_and_errstate():
     def f(x):
         return fnp.log(x - x) * 0.0
 
@@ -539,7 +539,7 @@ def test_context_variables_and_errstate_are_as_they_were():
         assert math.isnan(pullback(1.0)[0])
 
 
-def test_branches_and_truth_values_work_again():
+def test_rerun_takes_same_branches():
     def f(w, x):
         def inner(h):
             for _ in range(3):
@@ -574,7 +574,7 @@ def test_pullback_under_vmap_and_jacrev():
     same_bits(vmap(pullback)(np.eye(4)), vmap(vjp(lambda x: layer(W, x), X)[1])(np.eye(4)))
 
 
-def test_variables_are_as_they_were_when_it_was_called():
+def test_rerun_sees_variables_of_first_run():
     def count(x):
         calls = 0
 
@@ -614,7 +614,7 @@ def test_variables_are_as_they_were_when_it_was_called():
     assert counts[0]() == 6  # variables that the function sets are shared
 
 
-def test_as_decorator_and_method():
+def test_checkpoint_as_decorator_and_method():
     class Model:
         def __init__(self, w):
             self.w = w
@@ -635,7 +635,7 @@ def test_as_decorator_and_method():
     same_bits(grad(loss, BOTH)(0.5, X), expected)
 
 
-def test_static_and_other_arguments_pass():
+def test_static_and_nonarray_arguments_pass():
     def f(x, how, *, scale, words=("a",)):
         return (fnp.sin(x) if how == "sin" else fnp.cos(x)) * scale * len(words)
 
@@ -678,32 +678,32 @@ def test_random_numbers_are_noticed():
     [(fnp.sin, fnp.cos), (fnp.sin, lambda x: fnp.sin(fnp.sin(x))), (fnp.sin, lambda x: fnp.sin(x)[:2])],
     ids=["operation", "number", "shape"],
 )
-def test_another_structure_is_noticed(choices):
+def test_changed_structure_is_noticed(choices):
     f = iter(choices)
     with pytest.raises(ReplayError, match=r"other (operations or shapes|numbers)"):
         grad(lambda x: fnp.sum(checkpoint(lambda h: next(f)(h))(x)))(X)
 
 
-def test_another_structure_is_noticed_where_the_result_looks_the_same():
+def test_changed_structure_with_same_result_is_noticed():
     f = iter([lambda x: x * 1.0, lambda x: x + 0.0])
     with pytest.raises(ReplayError, match="other operations or shapes"):
         grad(lambda x: fnp.sum(checkpoint(lambda h: next(f)(h))(x)))(X)
 
 
 @pytest.mark.parametrize("choices", [(fnp.sin, fnp.cos), (fnp.sin, lambda x: fnp.sin(x) + 1.0), (deep, fnp.sin)])
-def test_another_structure_is_noticed_under_a_policy(choices):
+def test_changed_structure_under_policy_is_noticed(choices):
     f = iter(choices)
     with pytest.raises(ReplayError, match="instead of"):
         grad(lambda x: fnp.sum(checkpoint(lambda h: next(f)(h), policy=policies.dots_saveable)(x)))(X)
 
 
-def test_rounding_is_not_taken_for_randomness():
+def test_rounding_is_not_reported_as_randomness():
     scale = iter([1.0, 1.0 + 1e-12])
     found = grad(lambda x: fnp.sum(checkpoint(lambda h: fnp.sin(h) * next(scale))(x)))(X)
     np.testing.assert_allclose(found, np.cos(X), rtol=1e-9)
 
 
-def test_escaped_tracers_are_still_refused():
+def test_escaped_tracers_raise():
     kept = []
 
     def f(x):
@@ -720,7 +720,7 @@ def test_escaped_tracers_are_still_refused():
         grad(lambda x: checkpoint(lambda h: h * stale[0])(x))(1.0)
 
 
-def test_errors_of_the_function_pass_and_leave_nothing_behind():
+def test_function_errors_pass_and_leave_no_state():
     calls = iter(range(2))
 
     def f(x):
@@ -775,7 +775,7 @@ def test_split_is_optimal():
     assert all(taken(n, s) == fewest(n, s) for n in range(2, 60) for s in range(2, 8))
 
 
-def test_states_for_is_the_fewest():
+def test_states_for_is_minimal():
     for n in (1, 2, 10, 500, 10_000):
         for repeats in (1, 2, 3):
             s = states_for(n, repeats)
@@ -784,7 +784,7 @@ def test_states_for_is_the_fewest():
 
 
 @pytest.mark.parametrize("budget", [1, 2, 3, 5, 10])
-def test_online_placement_is_spread_as_evenly_as_binomials_allow(budget):
+def test_online_placement_is_balanced(budget):
     placement, kept = Placement(budget), [0]
     for i in range(1, 400):
         given_up = placement.next()
@@ -880,7 +880,7 @@ CHAIN_HIGHER_ORDER = {
 
 @pytest.mark.parametrize("ask", CHAIN_FIRST_ORDER.values(), ids=CHAIN_FIRST_ORDER)
 @pytest.mark.parametrize("chain", CHAINS.values(), ids=CHAINS)
-def test_chain_is_the_loop_to_the_last_bit(chain, ask):
+def test_chain_matches_loop_bitwise(chain, ask):
     same_bits(ask(chain), ask(loop))
 
 
@@ -921,7 +921,7 @@ def test_chain_runs_no_more_steps_than_the_bound(length, budget, online):
     assert found == grad(lambda h: functools.reduce(lambda h, _: fnp.sin(h) * 1.01, range(length), h))(1.0)
 
 
-def test_chain_meets_the_binomial_optimum():
+def test_chain_reaches_binomial_optimum():
     length, budget = 500, 11
     step = counting(lambda h: fnp.sin(h))
     grad(lambda h: checkpoint_chain(step, h, length=length, budget=budget))(1.0)
@@ -940,7 +940,7 @@ def test_closed_form_is_the_optimum():
 
 
 @pytest.mark.parametrize("online", [False, True])
-def test_chain_keeps_within_its_budget(online):
+def test_chain_memory_stays_within_budget(online):
     x, budget, length = np.linspace(0.0, 1.0, SIZE), 8, 100
 
     def loss(h):
@@ -972,7 +972,7 @@ def test_chain_of_different_steps():
     assert checkpoint_chain([lambda h, x: h + x] * 2, 1.0, range(2)) == 2.0
 
 
-def test_chain_over_trees_ranges_and_nothing():
+def test_chain_over_trees_ranges_and_no_steps():
     xs = {"a": XS, "b": (XS * 2.0,)}
     found = grad(lambda xs: fnp.sum(checkpoint_chain(lambda h, x: fnp.sin(h + x["a"] * x["b"][0]), X, xs)))(xs)
     expected = grad(
@@ -985,7 +985,7 @@ def test_chain_over_trees_ranges_and_nothing():
     assert grad(lambda h: checkpoint_chain(lambda h, x: h, h, iter(())))(1.0) == 1.0
 
 
-def test_chain_that_starts_as_a_constant_and_one_that_forgets():
+def test_chain_with_constant_start_or_ignored_carry():
     same_bits(
         grad(lambda w: fnp.sum(checkpoint_chain(lambda h: h * w, X, length=5, budget=2)))(1.5),
         grad(lambda w: fnp.sum(functools.reduce(lambda h, _: h * w, range(5), X)))(1.5),
@@ -994,7 +994,7 @@ def test_chain_that_starts_as_a_constant_and_one_that_forgets():
     assert grad(lambda h: checkpoint_chain(step, h, range(10), budget=20))(1.0) == 0.0
 
 
-def test_chain_interrupted_in_the_backward_pass_can_go_on():
+def test_chain_continues_after_interrupted_backward_pass():
     calls = iter([False] * 30 + [True] + [False] * 1000)
 
     def step(h):
@@ -1040,7 +1040,7 @@ def test_chain_wrong_arguments():
 
 
 @pytest.mark.parametrize("rule", ["vjp", "jvp"])
-def test_what_own_rules_save_of_a_closed_over_array_is_compared(rule):
+def test_closure_saved_by_custom_rule_is_compared(rule):
     held = np.array([2.0, 3.0, 4.0])
     if rule == "vjp":
         sine = custom_vjp(fnp.sin)

@@ -100,7 +100,7 @@ def jax_stack(outer, inner, at):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("inner", STACK)
 @pytest.mark.parametrize("outer", STACK)
-def test_two_transforms(outer, inner, kind):
+def test_pairs_of_transforms(outer, inner, kind):
     made = with_rules(kind)
     ours = STACK[outer](STACK[inner](lambda x: made(x, 0.7)))(1.3)
     like = STACK[outer](STACK[inner](lambda x: plain(x, 0.7)))(1.3)
@@ -110,7 +110,7 @@ def test_two_transforms(outer, inner, kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("stack", [("grad", "vmap", "jvp"), ("jvp", "grad", "grad"), ("vmap", "jacfwd", "vjp")])
-def test_three_transforms(stack, kind):
+def test_triples_of_transforms(stack, kind):
     made = with_rules(kind)
     ours, like = (lambda x: made(x, 0.7)), (lambda x: plain(x, 0.7))
     for name in reversed(stack):
@@ -140,7 +140,7 @@ def test_vmap_of_each_argument(kind, in_axes):
         np.testing.assert_allclose(a, b, rtol=1e-12)
 
 
-def test_same_rules_in_jax():
+def test_rules_match_jax():
     """Check that rules, right or not, mean the same in JAX: a straight-through rounding and its slope."""
 
     def build(vjp_of, xp):
@@ -159,14 +159,14 @@ def test_same_rules_in_jax():
 # Small cases, each against known results.
 
 
-def test_multiply():
+def test_rule_of_multiply():
     multiply = custom_vjp(lambda a, b: a * b)
     multiply.defvjp(lambda a, b: (a * b, (a, b)), lambda kept, ct: (ct * kept[1], ct * kept[0]))
     assert grad(multiply, (0, 1))(3.0, 4.0) == (4.0, 3.0)
     assert grad(grad(multiply), 1)(3.0, 4.0) == 1.0
 
 
-def test_clamp_like_relu():
+def test_rule_of_clamp():
     @custom_vjp
     def relu(x):
         return fnp.clip(x, 0, None)
@@ -264,7 +264,7 @@ def test_rule_that_depends_on_a_branch():
 # Arguments and results of rules.
 
 
-def test_a_backward_rule_with_own_rules_inside():
+def test_rule_using_function_with_custom_rules():
     sine = custom_vjp(fnp.sin)
     cosine = custom_vjp(fnp.cos)
     sine.defvjp(lambda x: (sine(x), x), lambda x, ct: (ct * cosine(x),))
@@ -315,7 +315,7 @@ def test_trees_in_and_out():
 @pytest.mark.parametrize(
     "given", [(None, None), ({"w": None, "v": None}, None), ({"w": (None, None), "v": None}, None)], ids=str
 )
-def test_none_is_zero_for_any_part(given):
+def test_none_is_zero_for_any_subtree(given):
     f = custom_vjp(lambda p, x: p["w"][0] * x)
     f.defvjp(lambda p, x: (f(p, x), None), lambda _, ct: given)
     dp, dx = vjp(f, {"w": (X, X), "v": 1.0}, X)[1](X)
@@ -324,7 +324,7 @@ def test_none_is_zero_for_any_part(given):
     assert jvp(lambda x: f({"w": (X, X), "v": 1.0}, x), (X,), (X,))[1].tolist() == [0, 0, 0]
 
 
-def test_arguments_that_are_no_arrays():
+def test_nonarray_arguments():
     f = custom_vjp(lambda x, name, fun=fnp.sin, scale=2.0: fun(x) * scale)
     f.defvjp(
         lambda x, name, fun, scale: (f(x, name, fun, scale), (x, scale)),
@@ -386,7 +386,7 @@ def test_integers_and_weak_numbers():
     assert type(grad(g)(np.float32(2.0))) is np.float32
 
 
-def test_results_that_are_handed_through():
+def test_returned_arguments():
     f = custom_vjp(lambda x, y: (x, y * 2, 1))
     f.defvjp(lambda x, y: ((x, y * 2, 1), None), lambda _, cts: (cts[0], 2 * cts[1]))
     x = X.copy()
@@ -457,7 +457,7 @@ def test_rebuilding_a_caller_changes_no_function_with_rules():
     assert (_tripled.fun, _tripled._vjp) == before
 
 
-def test_name_and_documentation_stay():
+def test_name_and_docstring_are_kept():
     @custom_vjp
     def named(x):
         """What it does."""

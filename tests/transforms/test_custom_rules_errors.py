@@ -58,21 +58,21 @@ def pushed(rule):
         (pushed(lambda p, t: ((p[0], p[0]), t[0])), InputError, "another structure for the result"),
     ],
 )
-def test_rules_that_return_the_wrong_thing(call, error, words):
+def test_invalid_results_of_rules_raise(call, error, words):
     with pytest.raises(error, match=words) as caught:
         call(X)
     assert isinstance(caught.value, FuncgradError)
     assert isinstance(caught.value, ValueError if error is ShapeError else TypeError)
 
 
-def test_wrong_tree():
+def test_wrong_tree_structure_raises():
     f = custom_vjp(lambda p: p["a"] * 2)
     f.defvjp(lambda p: (f(p), None), lambda _, ct: ({"b": ct},))
     with pytest.raises(InputError, match="another structure for argument 0"):
         grad(lambda p: fnp.sum(f(p)))({"a": X})
 
 
-def test_cotangent_for_what_is_no_array():
+def test_cotangent_for_nonarray_raises():
     f = custom_vjp(lambda x, name: x * 2)
     f.defvjp(lambda x, name: (f(x, name), None), lambda _, ct: (ct, ct))
     with pytest.raises(InputError, match="no array in argument 1"):
@@ -94,14 +94,14 @@ def change(array):
     ],
     ids=["fwd", "cotangent", "argument", "residual"],
 )
-def test_rules_that_write_into_what_they_got(fwd, bwd):
+def test_rules_writing_to_arguments_raise(fwd, bwd):
     x = X.copy()
     with pytest.raises(InputError, match="writes into an array that it was given"):
         grad(doubled(bwd, fwd))(x)
     np.testing.assert_array_equal(x, X)
 
 
-def test_function_and_tangent_rule_that_write():
+def test_function_and_jvp_rule_writing_to_arguments_raise():
     f = custom_jvp(lambda x: change(x))
     f.defjvp(lambda primals, tangents: (primals[0] * 2, change(tangents[0])))
     x = X.copy()
@@ -112,7 +112,7 @@ def test_function_and_tangent_rule_that_write():
     np.testing.assert_array_equal(x, X)
 
 
-def test_no_rule():
+def test_missing_rule_raises():
     with pytest.raises(InputError, match="no derivative rule"):
         custom_vjp(lambda x: x)(1.0)
     with pytest.raises(InputError, match="first argument must be a function"):
@@ -131,14 +131,14 @@ def test_rules_per_argument():
 
 
 @pytest.mark.parametrize("transform", [grad, vmap, lambda f: lambda x: jvp(f, (x[0],), (1.0,))])
-def test_traced_static_argument(transform):
+def test_traced_static_argument_raises(transform):
     f = custom_vjp(lambda x, n: x, nondiff_argnums=(1,))
     f.defvjp(lambda x, n: (x, None), lambda n, kept, ct: (ct,))
     with pytest.raises(InputError, match="a non-differentiable argument is being transformed"):
         transform(lambda x: f(1.0, fnp.sum(x)))(X)
 
 
-def test_static_arguments_that_do_not_exist():
+def test_unknown_static_arguments_raise():
     with pytest.raises(InputError, match="out of range, got 2"):
         custom_vjp(lambda x, n: x, nondiff_argnums=(2,))
     with pytest.raises(InputError, match="out of range, got -3"):
@@ -147,7 +147,7 @@ def test_static_arguments_that_do_not_exist():
         custom_vjp(lambda x, n: x, nondiff_argnames=("m",))
 
 
-def test_arguments_that_do_not_fit():
+def test_mismatched_arguments_raise():
     f = custom_vjp(lambda x, n=2: x)
     f.defvjp(lambda x, n: (x, None), lambda kept, ct: (ct, None))
     with pytest.raises(InputError, match="the arguments do not fit"):
@@ -186,7 +186,7 @@ SAME_LEVEL = {
 
 @pytest.mark.parametrize("kind", ["vjp", "jvp"])
 @pytest.mark.parametrize("case", SAME_LEVEL)
-def test_closures_over_what_is_differentiated_are_refused(case, kind):
+def test_closures_over_tracers_raise(case, kind):
     with pytest.raises(NotDifferentiableError, match="closes over a value that is being transformed"):
         SAME_LEVEL[case](kind)
 
@@ -215,14 +215,14 @@ def test_closures_over_outer_values(kind):
 
 
 @pytest.mark.parametrize("kind", ["vjp", "jvp"])
-def test_closures_over_examples(kind):
+def test_closures_over_batched_values(kind):
     np.testing.assert_array_equal(vmap(lambda w: closing(w, kind)(w))(X), X * X)
     np.testing.assert_array_equal(vmap(lambda w: closing(w, kind)(2.0))(X), 2 * X)
     np.testing.assert_array_equal(vmap(lambda w: grad(closing(w, kind))(2.0))(X), X)
     np.testing.assert_array_equal(vmap(lambda w: jvp(closing(w, kind), (2.0,), (1.0,))[1])(X), X)
 
 
-def test_values_that_escape_through_rules():
+def test_values_escaping_through_rules_raise():
     def through_residual(w):
         f = custom_vjp(lambda x: x * 2)
         f.defvjp(lambda x: (x * 2, w), lambda kept, ct: (ct * kept,))
@@ -248,7 +248,7 @@ def test_values_that_escape_through_rules():
         lambda f: vmap(grad(f))(X),
     ],
 )
-def test_a_tangent_from_a_closure_is_refused(transformed):
+def test_tangent_from_closure_raises(transformed):
     def fun(w):
         f = custom_jvp(lambda x: x * 2)
         f.defjvp(lambda primals, tangents: (primals[0] * 2, tangents[0] * w))
@@ -258,7 +258,7 @@ def test_a_tangent_from_a_closure_is_refused(transformed):
         transformed(fun)
 
 
-def test_errors_of_rules_come_through():
+def test_errors_of_rules_pass_through():
     f = custom_vjp(lambda x: x * 2)
 
     def bwd(kept, ct):

@@ -70,7 +70,7 @@ class Model:
 
 
 @pytest.mark.parametrize("name", SAME)
-def test_documentation_comes_first(name):
+def test_function_docstring_comes_first(name):
     made = SAME[name](scaled)
     lines = made.__doc__.splitlines()
     assert lines[:3] == ["Scale x.", "", "By two, if nothing else is said."]
@@ -84,12 +84,12 @@ def test_documentation_comes_first(name):
 
 
 @pytest.mark.parametrize("name", SAME)
-def test_without_documentation_the_note_is_first(name):
+def test_note_is_first_without_docstring(name):
     assert "undocumented" in SAME[name](undocumented).__doc__.splitlines()[0]
 
 
 @pytest.mark.parametrize("transform", [grad, vmap])
-def test_transforms_that_make_another_function_say_so_first(transform):
+def test_note_comes_first_if_result_differs(transform):
     lines = transform(scaled).__doc__.splitlines()
     assert "scaled" in lines[0]
     assert "Scale x." in lines
@@ -125,7 +125,7 @@ def test_instances_of_classes():
     np.testing.assert_array_equal(grad(lambda x: x + no_grad(Model())(x))(2.0), 1.0)
 
 
-def test_coroutines_side_by_side_do_not_mix():
+def test_concurrent_coroutines_do_not_mix():
     order = []
 
     @no_grad
@@ -147,7 +147,7 @@ def test_coroutines_side_by_side_do_not_mix():
     assert order[:2] == [1, 3]
 
 
-def test_an_asynchronous_generator_is_refused():
+def test_asynchronous_generator_raises():
     async def values(x):
         yield x
 

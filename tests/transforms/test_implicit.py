@@ -110,14 +110,14 @@ def in_jax(function, *stack):
 @pytest.mark.parametrize("inner", STACK)
 @pytest.mark.parametrize("outer", STACK)
 @pytest.mark.parametrize("function", FUNCTIONS)
-def test_two_transforms(function, outer, inner):
+def test_pairs_of_transforms(function, outer, inner):
     ours = STACK[outer][0](STACK[inner][0](FUNCTIONS[function][0]))(1.3)
     np.testing.assert_allclose(ours, in_jax(function, outer, inner), rtol=1e-9)
 
 
 @pytest.mark.parametrize("stack", [("grad", "grad", "grad"), ("jvp", "vmap", "grad"), ("vmap", "jvp", "jvp")])
 @pytest.mark.parametrize("function", FUNCTIONS)
-def test_three_transforms(function, stack):
+def test_triples_of_transforms(function, stack):
     f = FUNCTIONS[function][0]
     for name in reversed(stack):
         f = STACK[name][0](f)
@@ -132,7 +132,7 @@ def energy(x, p):
     return {"u": x["u"] ** 3 + p[0] * x["v"] - 1.0, "v": fnp.sin(x["v"]) + p[1] * x["u"] ** 2}
 
 
-def test_newton_unrolled():
+def test_matches_unrolled_newton():
     start, p = {"u": 0.8, "v": np.float64(-0.3)}, np.array([0.4, 0.5])
     loss = lambda x: x["u"] * 3 + x["v"] ** 2
     implicit = lambda p: loss(custom_root(lambda x: energy(x, p), start, newton))
@@ -142,7 +142,7 @@ def test_newton_unrolled():
         close(transform(implicit)(p), transform(unrolled)(p), rtol=1e-7)
 
 
-def test_anderson_unrolled():
+def test_matches_unrolled_anderson():
     rng = np.random.default_rng(1)
     w, b = rng.normal(size=(4, 4)) / 4, rng.normal(size=4)
     g = lambda x, w, b: fnp.tanh(w @ x + b)
@@ -157,7 +157,7 @@ def test_anderson_unrolled():
     close(hessian(implicit, 1)(w, b), hessian(plain, 1)(w, b), rtol=1e-7)
 
 
-def test_the_solver_is_run_once_and_never_differentiated():
+def test_solver_runs_once_and_is_not_differentiated():
     calls = []
 
     def solve(f, x):
@@ -180,7 +180,7 @@ def thirty_steps(f, guess):
     return x
 
 
-def test_custom_root_as_in_jax():
+def test_custom_root_matches_jax():
     tangent_solve = lambda g, y: y / g(1.0)
     ours = lambda a: custom_root(lambda x: x**3 - a, 1.5, thirty_steps, tangent_solve)
     theirs = lambda a: jax.lax.custom_root(lambda x: x**3 - a, 1.5, thirty_steps, tangent_solve)
@@ -193,7 +193,7 @@ def test_custom_root_as_in_jax():
 
 
 @pytest.mark.parametrize("symmetric", [False, True])
-def test_custom_linear_solve_as_in_jax(symmetric):
+def test_custom_linear_solve_matches_jax(symmetric):
     a = A + A.T if symmetric else A
 
     def build(xp, custom):
@@ -229,7 +229,7 @@ def test_auxiliary_results():
     assert grad(lambda b: system(b)[1]["residual"])(B).tolist() == [0, 0, 0]
 
 
-def test_a_solver_of_scipy():
+def test_scipy_solver():
     """Check an iterative solver that can be neither traced nor differentiated."""
 
     def solve(matvec, b):
@@ -247,7 +247,7 @@ def test_a_solver_of_scipy():
     close(grad(root)(B), grad(lambda p: fnp.sum(newton(lambda x: A @ x + x**3 - p, B)))(B))
 
 
-def test_solvers_that_take_one_example_only():
+def test_solvers_for_single_examples_under_vmap():
     def solve(f, x):
         assert isinstance(x, (float, np.ndarray, np.generic))
         for _ in range(60):
@@ -336,7 +336,7 @@ def test_reverse_mode_without_a_transposed_solver():
         grad(f)(B)
 
 
-def test_a_tangent_solver_that_does_not_fit_the_transpose():
+def test_mismatched_tangent_solver():
     only_this = lambda g, y: np.linalg.solve(A, y)
     root = lambda p: custom_root(lambda x: A @ x - p, B, newton, only_this)
     close(jacfwd(root)(B), np.linalg.inv(A))
@@ -375,12 +375,12 @@ def test_a_tangent_solver_that_does_not_fit_the_transpose():
         (lambda: fixed_point(lambda x: x, "text"), InputError, "not an array"),
     ],
 )
-def test_refused(call, error, words):
+def test_invalid_calls_raise(call, error, words):
     with pytest.raises(error, match=words), np.errstate(all="ignore"):
         call()
 
 
-def test_no_convergence_is_an_arithmetic_error():
+def test_convergence_error_is_an_arithmetic_error():
     assert issubclass(ConvergenceError, ArithmeticError)
 
 
@@ -396,7 +396,7 @@ def test_no_convergence_is_an_arithmetic_error():
         (lambda x: x * (1.0 + 2.0j), lambda x: x * (1.0 + 2.0j)),
     ],
 )
-def test_linear_transpose_as_in_jax(ours, theirs):
+def test_linear_transpose_matches_jax(ours, theirs):
     ct = jax.tree.map(lambda y: np.arange(1.0, y.size + 1).reshape(y.shape).astype(y.dtype), jax.eval_shape(theirs, B))
     close(linear_transpose(ours, B)(ct), jax.linear_transpose(theirs, B)(ct))
     close(linear_transpose(ours, jax.ShapeDtypeStruct((3,), np.float64))(ct), jax.linear_transpose(theirs, B)(ct))
@@ -424,12 +424,12 @@ def test_linear_transpose_of_several_arguments_and_closures():
         (lambda x: x / fnp.sum(x + 1.0), "got divide of a value"),
     ],
 )
-def test_what_is_not_linear_is_refused(fun, words):
+def test_linear_transpose_of_nonlinear_function_raises(fun, words):
     with pytest.raises(InputError, match=words):
         linear_transpose(fun, B)
 
 
-def test_other_arguments_that_linear_transpose_refuses():
+def test_invalid_linear_transpose_arguments_raise():
     with pytest.raises(InputError, match="must be floating or complex"):
         linear_transpose(lambda x: x, np.arange(3))
     with pytest.raises(InputError, match="must have a shape and a dtype, got str 'text'"):

@@ -44,19 +44,19 @@ WAYS = {"recorded": {}, "settled": {"_STEP_BYTES": 1 << 40}, "given up": {"_MIN_
 
 
 @pytest.fixture(params=WAYS)
-def way(request):
+def settings(request):
     """Settings of one of the ways in which a recording goes on."""
     return WAYS[request.param]
 
 
-def go(way, request):
+def prepare(settings, request):
     """Make all Jacobians count as large from here on, and set the way in which recordings go on."""
     request.getfixturevalue("small")
-    for name, value in way.items():
+    for name, value in settings.items():
         request.getfixturevalue("monkeypatch").setattr(partwise, name, value)
 
 
-def alike(found, whole):
+def assert_trees_close(found, whole):
     """Check that two trees of arrays agree, except for rounding."""
     assert tree.structure(found) == tree.structure(whole)
     for one, other in zip(tree.leaves(found), tree.leaves(whole), strict=True):
@@ -68,7 +68,7 @@ def alike(found, whole):
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_parts_are_the_whole(name, request):
+def test_parts_of_rows_equal_whole(name, request):
     fun, args, options = CASES[name]
     whole = jacrev(fun, **options)(*args)
     request.getfixturevalue("small")
@@ -78,7 +78,7 @@ def test_parts_are_the_whole(name, request):
     parts = jacrev(lambda *given: tree.map(lambda x: counted(x) if hasattr(x, "dtype") else x, fun(*given)), **options)
     found = parts(*args)
     assert len(passes) > 1 or name == "many inputs"
-    alike(found, whole)
+    assert_trees_close(found, whole)
 
 
 def network(p, x):
@@ -111,19 +111,19 @@ CALLS = [(jacfwd, name) for name in FORWARD] + [(hessian, "network"), (hessian, 
 
 
 @pytest.mark.parametrize(("transform", "name"), CALLS, ids=lambda x: getattr(x, "__name__", x))
-def test_parts_of_columns_are_the_whole(transform, name, way, request):
+def test_parts_of_columns_equal_whole(transform, name, settings, request):
     fun, args, options = FORWARD[name]
     whole = transform(fun, **options)(*args)
-    go(way, request)
+    prepare(settings, request)
     runs = []
     found = transform(lambda *given: (runs.append(1), fun(*given))[1], **options)(*args)
     assert len(runs) == 1
-    alike(found, whole)
+    assert_trees_close(found, whole)
 
 
-def test_a_write_to_an_ordinary_array_after_its_use_changes_no_column(way, request):
+def test_write_to_ndarray_after_use_changes_no_column(settings, request):
     """Check that forward mode is right after such a write."""
-    go(way, request)
+    prepare(settings, request)
     factor = np.ones(5)
 
     def scaled(x):
@@ -139,8 +139,8 @@ def test_a_write_to_an_ordinary_array_after_its_use_changes_no_column(way, reque
     np.testing.assert_array_equal(second, 2.0 * np.eye(5))
 
 
-def test_the_result_belongs_to_the_caller(way, request):
-    go(way, request)
+def test_caller_owns_result(settings, request):
+    prepare(settings, request)
     x = RNG.normal(size=5)
     same = jacfwd(lambda x: (x, x))
     first, second = same(x)
@@ -149,7 +149,7 @@ def test_the_result_belongs_to_the_caller(way, request):
     np.testing.assert_array_equal(same(x)[0], np.eye(5))
 
 
-def test_a_rule_that_asks_for_a_number_of_a_tangent_is_refused(small):
+def test_rule_converting_tangent_to_float_raises(small):
     signed = custom_jvp(lambda x: x)
     signed.defjvp(lambda primals, tangents: (primals[0], tangents[0] if tangents[0][0] > 0 else -tangents[0]))
     with pytest.raises(ConcretizationError, match="asked for a number of a tangent"):
@@ -157,7 +157,7 @@ def test_a_rule_that_asks_for_a_number_of_a_tangent_is_refused(small):
 
 
 @pytest.mark.parametrize("jacobian", [jacrev, jacfwd])
-def test_inside_of_other_transforms_all_is_one_batch(jacobian, small):
+def test_nested_jacobian_is_one_batch(jacobian, small):
     x = RNG.normal(size=6)
     cubes = lambda x: x**3
     np.testing.assert_allclose(grad(lambda x: jacobian(cubes)(x).sum())(x), 6 * x, rtol=1e-14)
@@ -165,7 +165,7 @@ def test_inside_of_other_transforms_all_is_one_batch(jacobian, small):
     np.testing.assert_allclose(vmap(jacobian(cubes))(x.reshape(2, 3)).sum(-1), 3 * x.reshape(2, 3) ** 2, rtol=1e-14)
 
 
-def test_many_operations_on_numbers_are_one_batch():
+def test_rows_of_scalar_code_are_one_batch():
     """Check that such functions are not split, since each part would repeat the operations."""
     passes = []
     counted = custom_vjp(lambda x: x)
@@ -178,7 +178,7 @@ def test_many_operations_on_numbers_are_one_batch():
     assert len(passes) > 2
 
 
-def test_columns_of_many_operations_on_numbers_are_one_batch():
+def test_columns_of_scalar_code_are_one_batch():
     sizes = []
     counted = custom_jvp(lambda x: x)
     counted.defjvp(lambda primals, tangents: (sizes.append(type(tangents[0]._trace)), (primals[0], tangents[0]))[1])
@@ -204,7 +204,7 @@ LARGE = {
 
 @pytest.mark.counts
 @pytest.mark.parametrize("name", LARGE)
-def test_a_large_jacobian_takes_little_more_memory_than_its_result(name):
+def test_large_jacobian_uses_little_extra_memory(name):
     transform, fun, size, most = LARGE[name]
     x = RNG.normal(size=size)
     tracemalloc.start()
@@ -221,7 +221,7 @@ def test_a_large_jacobian_takes_little_more_memory_than_its_result(name):
     np.testing.assert_allclose(jacobian @ some, expected, atol=1e-6 * abs(expected).max())
 
 
-def test_a_long_program_is_not_recorded_as_a_whole(small, monkeypatch):
+def test_long_program_is_recorded_in_parts(small, monkeypatch):
     """Check that a recording is computed from time to time, if that takes less memory."""
     lengths, record = [], partwise.Recording
     monkeypatch.setattr(partwise, "Recording", lambda *args: (lengths.append(len(args[2])), record(*args))[1])

@@ -34,13 +34,13 @@ def norm(x):
     return fnp.sqrt(square_sum)  # the line of the root
 
 
-def fails(kind, call, *args):
+def error_of(kind, call, *args):
     with pytest.raises(kind) as caught:
         call(*args)
     return caught.value
 
 
-def says(error, *parts):
+def check_text(error, *parts):
     for part in parts:
         assert part in str(error), str(error)
 
@@ -76,28 +76,28 @@ def notes(error):
 
 
 @pytest.mark.parametrize(("fun", "name"), [(broken, "broken"), (refusing, "refusing")])
-def test_error_in_a_pullback_names_the_operation(fun, name):
-    error = fails(ValueError, grad(lambda x: fnp.sum(fun(x) * 3.0)), ONES)
+def test_pullback_error_names_operation(fun, name):
+    error = error_of(ValueError, grad(lambda x: fnp.sum(fun(x) * 3.0)), ONES)
     assert str(error) == "broken rule"
     assert notes(error) == [
         f"In the pullback of {name}. To know the line that asked for it, put `with debug_nans():` around the call."
     ]
 
 
-def test_error_in_a_pullback_names_the_line_where_that_was_recorded():
+def test_pullback_error_names_recorded_line():
     def loss(x):
         return fnp.sum(broken(x))  # here
 
     with debug_nans():
         y, pullback = vjp(loss, ONES)
     assert y == 4.0
-    (note,) = notes(fails(ValueError, pullback, 1.0))
+    (note,) = notes(error_of(ValueError, pullback, 1.0))
     assert note.startswith("In the pullback of broken, asked for ")
     assert "test_provenance.py:" in note
     assert "`return fnp.sum(broken(x))  # here`" in note
 
 
-def test_tape_shows_the_lines_that_were_recorded():
+def test_tape_shows_recorded_lines():
     with debug_nans():
         _, pullback = vjp(compose_left(fnp.square, norm), ONES)
     nodes = list(fg.tape(pullback))
@@ -106,82 +106,82 @@ def test_tape_shows_the_lines_that_were_recorded():
     assert [str(node.stage) for node in nodes] == ["1 square", "2 norm", "2 norm", "2 norm"]
 
 
-def test_error_in_a_pullback_names_the_stage():
+def test_pullback_error_names_stage():
     with debug_nans():
-        error = fails(ValueError, grad(compose_left(fnp.square, broken, fnp.sum)), ONES)
+        error = error_of(ValueError, grad(compose_left(fnp.square, broken, fnp.sum)), ONES)
     assert "(stage 2 broken of the pipeline)" in notes(error)[0]
 
 
-def test_every_pullback_that_an_error_leaves_tells_its_name():
+def test_every_pullback_on_error_path_is_named():
     # the rule of one function differentiates another
     outer = custom_vjp(lambda x: x * 1.0)
     outer.defvjp(lambda x: (x * 1.0, x), lambda x, ct: (ct * grad(lambda y: fnp.sum(broken(y)))(x),))
-    error = fails(ValueError, grad(lambda x: fnp.sum(outer(x))), ONES)
+    error = error_of(ValueError, grad(lambda x: fnp.sum(outer(x))), ONES)
     assert [note.split(".")[0] for note in notes(error)] == [
         "In the pullback of broken",
         "In the pullback of <lambda>",
     ]
 
 
-def test_error_for_wrong_cotangents_names_the_custom_rule():
+def test_wrong_cotangent_error_names_custom_rule():
     f = custom_vjp(lambda x: x * 1.0)
     f.defvjp(lambda x: (x * 1.0, None), lambda residuals, ct: (ct, ct))
-    error = fails(TypeError, grad(lambda x: fnp.sum(f(x))), ONES)
+    error = error_of(TypeError, grad(lambda x: fnp.sum(f(x))), ONES)
     assert "In the pullback of <lambda>" in notes(error)[0]
 
 
 # debug_nans
 
 
-def test_infinity_of_the_backward_pass():
+def test_debug_nans_finds_infinity_in_backward_pass():
     with debug_nans():
-        error = fails(NanError, grad(norm), ZEROS)
+        error = error_of(NanError, grad(norm), ZEROS)
     assert isinstance(error, FloatingPointError)
     assert isinstance(error, fg.errors.FuncgradError)
     assert error.operation == "sqrt"
-    says(error, "an infinity first appeared in the cotangent", "sqrt", "float64[]")
-    says(error, "test_provenance.py:", "`return fnp.sqrt(square_sum)  # the line of the root`")
+    check_text(error, "an infinity first appeared in the cotangent", "sqrt", "float64[]")
+    check_text(error, "test_provenance.py:", "`return fnp.sqrt(square_sum)  # the line of the root`")
     assert notes(error) == []
 
 
-def test_nan_of_the_backward_pass():
+def test_debug_nans_finds_nan_in_backward_pass():
     f = custom_vjp(lambda x: x * 1.0)
     f.defvjp(lambda x: (x * 1.0, None), lambda residuals, ct: (ct * np.nan,))
     with debug_nans():
-        error = fails(NanError, grad(lambda x: fnp.sum(f(x) * 2.0)), ONES)
-    says(error, "a NaN first appeared in the cotangent", "<lambda>")
+        error = error_of(NanError, grad(lambda x: fnp.sum(f(x) * 2.0)), ONES)
+    check_text(error, "a NaN first appeared in the cotangent", "<lambda>")
 
 
-def test_nan_of_the_forward_pass():
+def test_debug_nans_finds_nan_in_forward_pass():
     with debug_nans():
-        error = fails(NanError, grad(lambda x: fnp.sum(fnp.log(x))), -ONES)
+        error = error_of(NanError, grad(lambda x: fnp.sum(fnp.log(x))), -ONES)
     assert error.operation == "log"
-    says(error, "a NaN first appeared in the value of log", "float64[2]", "fnp.log(x)")
+    check_text(error, "a NaN first appeared in the value of log", "float64[2]", "fnp.log(x)")
 
 
-def test_infinity_of_the_forward_pass():
+def test_debug_nans_finds_infinity_in_forward_pass():
     with debug_nans():
-        error = fails(NanError, grad(lambda x: fnp.exp(x)), 1e4)
-    says(error, "an infinity first appeared in the value of exp")
+        error = error_of(NanError, grad(lambda x: fnp.exp(x)), 1e4)
+    check_text(error, "an infinity first appeared in the value of exp")
 
 
-def test_nan_of_a_tangent():
+def test_debug_nans_finds_nan_in_tangent():
     with debug_nans():
-        error = fails(NanError, jvp, norm, (ZEROS,), (ONES,))
-    says(error, "first appeared in the tangent of sqrt", "the line of the root")
+        error = error_of(NanError, jvp, norm, (ZEROS,), (ONES,))
+    check_text(error, "first appeared in the tangent of sqrt", "the line of the root")
 
 
-def test_stage_of_a_pipeline():
+def test_debug_nans_names_pipeline_stage():
     with debug_nans():
-        error = fails(NanError, grad(compose_left(fnp.square, fnp.sum, fnp.sqrt)), ZEROS)
-        says(error, "(stage 3 sqrt of the pipeline)")
-        error = fails(NanError, grad(lambda x: pipe(x, fnp.sum, fnp.log)), -ONES)
-        says(error, "(stage 2 log of the pipeline)")
-        error = fails(NanError, pipe, ZEROS, grad(compose_left(fnp.square, fnp.sum, fnp.sqrt)))
-        says(error, "(stage 3 sqrt of the pipeline)")
+        error = error_of(NanError, grad(compose_left(fnp.square, fnp.sum, fnp.sqrt)), ZEROS)
+        check_text(error, "(stage 3 sqrt of the pipeline)")
+        error = error_of(NanError, grad(lambda x: pipe(x, fnp.sum, fnp.log)), -ONES)
+        check_text(error, "(stage 2 log of the pipeline)")
+        error = error_of(NanError, pipe, ZEROS, grad(compose_left(fnp.square, fnp.sum, fnp.sqrt)))
+        check_text(error, "(stage 3 sqrt of the pipeline)")
 
 
-def test_what_is_finite_passes_bit_for_bit():
+def test_debug_nans_changes_no_finite_value():
     f = compose_left(fnp.square, fnp.sin, fnp.cumsum, lambda x: x[::-1] * x[0], fnp.sum)
     x = np.linspace(0.1, 2.0, 7)
     expected = value_and_gradient(f)(x)
@@ -196,7 +196,7 @@ def softmax(x):
     return e / fnp.sum(e)
 
 
-def test_an_infinite_constant_is_none():
+def test_debug_nans_accepts_infinite_constant():
     mask = np.array([True, False, True])
 
     def loss(x):
@@ -209,33 +209,33 @@ def test_an_infinite_constant_is_none():
     assert np.isfinite(expected).all()
 
 
-def test_a_nan_that_comes_of_an_infinite_constant_is_one():
+def test_debug_nans_finds_nan_from_infinite_constant():
     def loss(x):
         return softmax(fnp.where(False, x, -np.inf))[0]  # nothing is left
 
     with debug_nans():
-        says(fails(NanError, grad(loss), ONES), "a NaN first appeared in the value of subtract")
+        check_text(error_of(NanError, grad(loss), ONES), "a NaN first appeared in the value of subtract")
 
 
-def test_bad_arguments_are_not_found_fault_with():
+def test_debug_nans_accepts_nonfinite_arguments():
     with debug_nans():
         assert np.isnan(grad(lambda x: x * x)(np.nan))
         assert np.isnan(vjp(lambda x: x * x, 2.0)[1](np.nan)[0])
 
 
-def test_sum_of_cotangents_that_overflows():
+def test_debug_nans_finds_overflow_in_cotangent_sum():
     big = 1.5e308
     with debug_nans():
-        error = fails(NanError, grad(lambda x: (lambda y: y * big + y * big)(x * 1.0)), 1e-200)
-    says(error, "an infinity first appeared where the cotangents of the result of multiply are added up")
+        error = error_of(NanError, grad(lambda x: (lambda y: y * big + y * big)(x * 1.0)), 1e-200)
+    check_text(error, "an infinity first appeared where the cotangents of the result of multiply are added up")
 
 
-def test_pass_over_a_tape_that_was_recorded_before():
+def test_debug_nans_on_earlier_tape():
     _, pullback = vjp(norm, ZEROS)
     assert not np.isfinite(pullback(1.0)[0]).all()
     with debug_nans():
-        error = fails(NanError, pullback, 1.0)
-    says(error, "sqrt", "a line that is not known: the forward pass was run outside of debug_nans")
+        error = error_of(NanError, pullback, 1.0)
+    check_text(error, "sqrt", "a line that is not known: the forward pass was run outside of debug_nans")
 
 
 @pytest.mark.parametrize(
@@ -243,15 +243,15 @@ def test_pass_over_a_tape_that_was_recorded_before():
     [lambda f: fg.vmap(grad(f)), lambda f: grad(lambda x: fnp.sum(fg.vmap(f)(x)))],
     ids=["vmap of grad", "grad of vmap"],
 )
-def test_inside_vmap(transform):
+def test_debug_nans_inside_vmap(transform):
     with debug_nans():
-        error = fails(NanError, transform(norm), np.zeros((3, 2)))
+        error = error_of(NanError, transform(norm), np.zeros((3, 2)))
     assert error.operation == "sqrt"
-    says(error, "the line of the root")
+    check_text(error, "the line of the root")
 
 
 @pytest.mark.parametrize("second", [hessian, lambda f: grad(lambda x: fnp.sum(grad(f)(x))), fg.jacfwd, fg.jacrev])
-def test_nested(second):
+def test_debug_nans_in_nested_transforms(second):
     def f(x):
         return fnp.sum(x**1.5)  # the second derivative is singular
 
@@ -260,17 +260,17 @@ def test_nested(second):
         if second in (fg.jacfwd, fg.jacrev):
             assert np.all(second(f)(ZEROS) == 0)
             second = lambda f, outer=second: outer(grad(f))
-        error = fails(NanError, second(f), ZEROS)
-    says(error, "the second derivative is singular")
+        error = error_of(NanError, second(f), ZEROS)
+    check_text(error, "the second derivative is singular")
 
 
-def test_linearize():
+def test_debug_nans_in_linearize():
     with debug_nans():
-        says(fails(NanError, lambda: linearize(lambda x: fnp.log(x), -1.0)), "value of log")
+        check_text(error_of(NanError, lambda: linearize(lambda x: fnp.log(x), -1.0)), "value of log")
 
 
 @pytest.mark.parametrize(("recorded", "pulled"), [(True, True), (True, False), (False, True)])
-def test_checkpoint(recorded, pulled):
+def test_debug_nans_in_checkpoint(recorded, pulled):
     def inner(x):
         return fnp.sin(x * x) + x
 
@@ -289,14 +289,14 @@ def test_checkpoint(recorded, pulled):
     np.testing.assert_array_equal(gradient, expected)
 
 
-def test_checkpoint_names_the_operation_inside():
+def test_debug_nans_names_operation_in_checkpoint():
     with debug_nans():
-        error = fails(NanError, grad(checkpoint(norm)), ZEROS)
+        error = error_of(NanError, grad(checkpoint(norm)), ZEROS)
     assert error.operation == "sqrt"
-    says(error, "the line of the root")
+    check_text(error, "the line of the root")
 
 
-def test_as_a_decorator_and_as_a_transform():
+def test_debug_nans_as_decorator_and_transform():
     @debug_nans()
     def one(x):
         return grad(norm)(x)
@@ -309,32 +309,32 @@ def test_as_a_decorator_and_as_a_transform():
     assert (one.__name__, two.__name__, two.__doc__.count("Two.")) == ("one", "two", 1)
     for f in (one, two, debug_nans(grad(norm)), debug_nans()(grad(norm))):
         np.testing.assert_allclose(f(ONES), 0.5**0.5)
-        says(fails(NanError, f, ZEROS), "sqrt")
+        check_text(error_of(NanError, f, ZEROS), "sqrt")
     assert not np.isfinite(grad(norm)(ZEROS)).all()
 
 
-def test_one_block_can_be_entered_again_and_inside_itself():
+def test_debug_nans_block_is_reentrant():
     block = debug_nans()
     for _ in range(2):
         with block, block:
-            fails(NanError, grad(norm), ZEROS)
+            error_of(NanError, grad(norm), ZEROS)
         assert not np.isfinite(grad(norm)(ZEROS)).all()
 
 
-def test_refuses_what_is_no_function():
+def test_debug_nans_of_noncallable_raises():
     for call in (debug_nans, strict):
         with pytest.raises(TypeError, match=f"{call.__name__}: the first argument must be a function, got int 3"):
             call(3)
 
 
-def test_other_threads_are_left_alone():
+def test_debug_nans_does_not_affect_other_threads():
     inside, go_on, results = threading.Event(), threading.Event(), []
 
     def other():
         inside.wait(10)
         with np.errstate(all="ignore"):
             results.append(grad(norm)(ZEROS))
-        results.append(copied.run(lambda: fails(NanError, grad(norm), ZEROS)))
+        results.append(copied.run(lambda: error_of(NanError, grad(norm), ZEROS)))
         go_on.set()
 
     thread = threading.Thread(target=other)
@@ -348,13 +348,13 @@ def test_other_threads_are_left_alone():
     assert results[1].operation == "sqrt"
 
 
-def test_many_threads_at_once():
+def test_debug_nans_in_many_threads():
     @np.errstate(all="ignore")
     def work(i):
         x = ZEROS if i % 2 else ONES
         if i % 3:
             with debug_nans():
-                return type(fails(NanError, grad(norm), x)) if i % 2 else float(grad(norm)(x)[0])
+                return type(error_of(NanError, grad(norm), x)) if i % 2 else float(grad(norm)(x)[0])
         return float(grad(norm)(x)[0])
 
     with ThreadPoolExecutor(4) as pool:
@@ -366,26 +366,26 @@ def test_many_threads_at_once():
             assert not np.isfinite(result) if i % 2 else result == pytest.approx(0.5**0.5)
 
 
-def test_jax_arrays():
+def test_debug_nans_on_jax_arrays():
     with debug_nans():
-        says(fails(NanError, grad(norm), jax.numpy.zeros(2)), "sqrt", "the line of the root")
+        check_text(error_of(NanError, grad(norm), jax.numpy.zeros(2)), "sqrt", "the line of the root")
         assert np.isnan(jax.jit(grad(norm))(jax.numpy.zeros(2))).all()  # inside of jit the numbers are unknown
 
 
 # strict
 
 
-def cut(fun, *args, **options):
+def strict_error(fun, *args, **options):
     """Return the error of strict mode, and check that every way to request strict mode gives the same error."""
     with strict():
-        error = fails(StructuralZeroError, grad(fun, **options), *args)
-        assert fails(StructuralZeroError, strict(value_and_gradient(fun, **options)), *args)
+        error = error_of(StructuralZeroError, grad(fun, **options), *args)
+        assert error_of(StructuralZeroError, strict(value_and_gradient(fun, **options)), *args)
     assert isinstance(error, NotDifferentiableError)
     for transform in (grad, value_and_gradient):
-        once = fails(StructuralZeroError, transform(fun, strict=True, **options), *args)
+        once = error_of(StructuralZeroError, transform(fun, strict=True, **options), *args)
         assert str(once).partition(": ")[2] == str(error).partition(": ")[2]
     if not options:
-        once = fails(StructuralZeroError, lambda: vjp(fun, *args, strict=True))
+        once = error_of(StructuralZeroError, lambda: vjp(fun, *args, strict=True))
         assert str(once).partition(": ")[2] == str(error).partition(": ")[2]
     grad(fun, **options)(*args)
     return error
@@ -404,53 +404,55 @@ def cut(fun, *args, **options):
         (lambda x: fnp.sum(fnp.where(x, 1.0, 2.0)), "where"),
     ],
 )
-def test_what_cut_is_named_with_its_line(fun, name):
-    error = cut(fun, ONES)
-    says(error, "the derivative with respect to argument 0 is zero whatever its value: cut by " + name)
-    says(error, "test_provenance.py:", "fnp.")
+def test_strict_names_line_that_cut_derivative(fun, name):
+    error = strict_error(fun, ONES)
+    check_text(error, "the derivative with respect to argument 0 is zero whatever its value: cut by " + name)
+    check_text(error, "test_provenance.py:", "fnp.")
 
 
-def test_every_cut_is_named_once():
+def test_strict_names_every_cut_once():
     def f(x):
         total = 0.0
         for _ in range(3):
             total = total + fnp.floor(x) + fnp.ceil(x)
         return total
 
-    error = cut(f, 1.5)
+    error = strict_error(f, 1.5)
     assert str(error).count("floor (at") == 1
     assert str(error).count("ceil (at") == 1
 
 
-def test_unused_argument():
-    error = cut(lambda x, p: x * p["a"], 1.0, {"a": 2.0, "b": [3.0, 4.0]}, argnums=(0, 1))
-    says(error, "grad: the derivative with respect to argument 1['b'][0]", "it was never used")
+def test_strict_names_unused_argument():
+    error = strict_error(lambda x, p: x * p["a"], 1.0, {"a": 2.0, "b": [3.0, 4.0]}, argnums=(0, 1))
+    check_text(error, "grad: the derivative with respect to argument 1['b'][0]", "it was never used")
 
 
-def test_negative_argnums_are_named_by_their_place():
-    says(cut(lambda x, y: x * 2.0, 1.0, 2.0, argnums=-1), "argument 1 is")
+def test_strict_names_negative_argnums_by_position():
+    check_text(strict_error(lambda x, y: x * 2.0, 1.0, 2.0, argnums=-1), "argument 1 is")
 
 
-def test_dropped_result():
+def test_strict_names_dropped_result():
     def f(x):
         x * 3.0  # nobody takes it
         return 2.0
 
-    error = cut(f, 1.0)
-    says(error, "the result does not depend on it, it was used first by multiply (at", "# nobody takes it`")
+    error = strict_error(f, 1.0)
+    check_text(error, "the result does not depend on it, it was used first by multiply (at", "# nobody takes it`")
 
 
-def test_argument_without_derivative_of_an_operation_that_has_one():
-    says(cut(fnp.copysign, 1.5, -2.0, argnums=1), "cut by copysign")
+def test_strict_names_argument_without_derivative():
+    check_text(strict_error(fnp.copysign, 1.5, -2.0, argnums=1), "cut by copysign")
 
 
-def test_cotangent_of_none_from_a_custom_rule():
-    says(cut(dropping, 1.5, -2.0, argnums=1), "cut by dropping")
+def test_strict_names_custom_rule_returning_none():
+    check_text(strict_error(dropping, 1.5, -2.0, argnums=1), "cut by dropping")
 
 
-def test_pullback_that_ends_halfway():
+def test_strict_pullback_without_derivative_raises():
     _, pullback = vjp(fnp.copysign, 1.5, -2.0, strict=True)
-    says(fails(StructuralZeroError, pullback, 1.0), "pullback: the derivative with respect to argument 1", "copysign")
+    check_text(
+        error_of(StructuralZeroError, pullback, 1.0), "pullback: the derivative with respect to argument 1", "copysign"
+    )
 
 
 @pytest.mark.parametrize(
@@ -464,7 +466,7 @@ def test_pullback_that_ends_halfway():
         lambda x: fnp.sum(x) if x[0] > 0 else 0.0,
     ],
 )
-def test_what_has_a_derivative_passes(fun):
+def test_strict_accepts_derivatives(fun):
     expected = grad(fun)(ONES)
     with strict(), debug_nans():
         np.testing.assert_array_equal(grad(fun)(ONES), expected)
@@ -473,56 +475,58 @@ def test_what_has_a_derivative_passes(fun):
     np.testing.assert_array_equal(grad(fun, strict=True)(ONES), expected)
 
 
-def test_integer_leaves_have_no_derivative_to_lose():
+def test_strict_accepts_integer_leaves():
     assert grad(lambda x, n: x * n, argnums=(0, 1), allow_int=True, strict=True)(2.0, 3)[0] == 3.0
     assert vjp(lambda x, n: x * n, 2.0, 3, strict=True)[1](1.0)[0] == 3.0
 
 
-def test_forward_mode():
+def test_strict_in_forward_mode():
     with strict():
-        error = fails(StructuralZeroError, jvp, lambda x: (x, fnp.floor(x)), (1.5,), (1.0,))
-        says(error, "jvp: the tangent of result leaf 1 is zero", "floor (at", "test_provenance.py")
-        says(fails(StructuralZeroError, jvp, lambda x: 1.0, (1.5,), (1.0,)), "it does not depend on the arguments")
+        error = error_of(StructuralZeroError, jvp, lambda x: (x, fnp.floor(x)), (1.5,), (1.0,))
+        check_text(error, "jvp: the tangent of result leaf 1 is zero", "floor (at", "test_provenance.py")
+        check_text(
+            error_of(StructuralZeroError, jvp, lambda x: 1.0, (1.5,), (1.0,)), "it does not depend on the arguments"
+        )
         assert jvp(lambda x: (x * 2.0, fnp.argmax(x)), (ONES,), (ONES,))[1][0][0] == 2.0
-        fails(StructuralZeroError, jvp, fnp.argmax, (ONES,), (ONES,))
+        error_of(StructuralZeroError, jvp, fnp.argmax, (ONES,), (ONES,))
 
 
-def test_context_holds_for_nested_transforms_and_the_option_for_one():
+def test_strict_block_is_nested_and_option_is_not():
     def f(x):
         return x * grad(lambda y: fnp.floor(y))(x)
 
     assert grad(f, strict=True)(1.5) == 0.0
     with strict():
-        says(fails(StructuralZeroError, grad(f), 1.5), "cut by floor")
-        says(fails(StructuralZeroError, grad(grad(lambda x: x * 3.0)), 1.5), "used first by multiply")
+        check_text(error_of(StructuralZeroError, grad(f), 1.5), "cut by floor")
+        check_text(error_of(StructuralZeroError, grad(grad(lambda x: x * 3.0)), 1.5), "used first by multiply")
         assert grad(grad(lambda x: x * x * x))(2.0) == 12.0
 
 
-def test_inside_vmap_and_under_it():
+def test_strict_inside_and_around_vmap():
     with strict():
-        says(fails(StructuralZeroError, fg.vmap(grad(lambda x: fnp.floor(x))), ONES), "cut by floor")
-        says(fails(StructuralZeroError, grad(lambda x: fnp.sum(fg.vmap(fnp.floor)(x))), ONES), "cut by floor")
+        check_text(error_of(StructuralZeroError, fg.vmap(grad(lambda x: fnp.floor(x))), ONES), "cut by floor")
+        check_text(error_of(StructuralZeroError, grad(lambda x: fnp.sum(fg.vmap(fnp.floor)(x))), ONES), "cut by floor")
         np.testing.assert_array_equal(fg.vmap(grad(fnp.square))(ONES), 2 * ONES)
 
 
-def test_both_blocks_together():
+def test_strict_and_debug_nans_together():
     with strict(), debug_nans():
-        fails(NanError, grad(norm), ZEROS)
-        fails(StructuralZeroError, grad(fnp.floor), 1.5)
+        error_of(NanError, grad(norm), ZEROS)
+        error_of(StructuralZeroError, grad(fnp.floor), 1.5)
     with debug_nans(), strict():
-        fails(NanError, grad(norm), ZEROS)
-        fails(StructuralZeroError, grad(fnp.floor), 1.5)
+        error_of(NanError, grad(norm), ZEROS)
+        error_of(StructuralZeroError, grad(fnp.floor), 1.5)
     with debug_nans():
-        fails(StructuralZeroError, grad(fnp.floor, strict=True), 1.5)
+        error_of(StructuralZeroError, grad(fnp.floor, strict=True), 1.5)
         assert grad(fnp.floor)(1.5) == 0.0
 
 
-def test_a_function_that_fails_leaves_nothing_behind():
+def test_failed_function_leaves_no_state():
     def f(x):
         raise KeyError(float(stop_gradient(x * 2.0)))
 
     for call in (grad(f, strict=True), strict(grad(f)), debug_nans(grad(f)), lambda x: vjp(f, x, strict=True)):
-        fails(KeyError, call, 1.0)
+        error_of(KeyError, call, 1.0)
         assert blocks.none_open()
     gc.collect()
     gc.disable()

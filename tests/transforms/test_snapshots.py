@@ -33,12 +33,12 @@ def last(w, folder=None, budget=5, length=60):
         (lambda f: vmap(grad(f)), np.array([1.3, 0.7])),
     ],
 )
-def test_derivatives_are_the_same_bits_and_nothing_is_left(tmp_path, transform, w):
+def test_derivatives_are_bitwise_equal_and_no_file_is_left(tmp_path, transform, w):
     assert np.array_equal(transform(lambda w: last(w, tmp_path))(w), transform(last)(w))
     assert list(tmp_path.iterdir()) == []
 
 
-def test_carries_lie_in_a_file(tmp_path, monkeypatch):
+def test_carries_are_stored_in_a_file(tmp_path, monkeypatch):
     written = []
     put = Store._write
     monkeypatch.setattr(Store, "_write", lambda self, x, place: written.append(place.nbytes) or put(self, x, place))
@@ -55,7 +55,7 @@ def test_carries_lie_in_a_file(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_places_in_the_file_are_used_again(tmp_path):
+def test_file_space_is_reused(tmp_path):
     store = Store("checkpoint_chain", tmp_path)
     kept = [store.put(np.full(1000, float(i))) for i in range(5)]
     larger = store.put(np.zeros(3000))
@@ -71,7 +71,7 @@ def test_places_in_the_file_are_used_again(tmp_path):
     assert (len(os.listdir("/proc/self/fd")) if open_files else 0) == open_files
 
 
-def test_a_file_that_was_cut_short_is_an_error(tmp_path):
+def test_truncated_file_raises(tmp_path):
     store = Store("checkpoint_chain", tmp_path)
     first, second = store.put(np.arange(2000.0)), store.put(np.ones(1000))
     store._file.truncate(5000)
@@ -82,7 +82,7 @@ def test_a_file_that_was_cut_short_is_an_error(tmp_path):
         assert caught.value.errno == errno.EIO
 
 
-def test_an_error_on_the_way_leaves_nothing(tmp_path, monkeypatch):
+def test_error_leaves_no_file(tmp_path, monkeypatch):
     def failing(h, i):
         if i == 40:
             raise ZeroDivisionError
@@ -112,7 +112,7 @@ def test_an_error_on_the_way_leaves_nothing(tmp_path, monkeypatch):
             grad(lambda w, folder=folder: last(w, folder))(1.3)
 
 
-def test_a_killed_process_leaves_nothing(tmp_path):
+def test_killed_process_leaves_no_file(tmp_path):
     program = f"""
         import os, signal
         import numpy as np
@@ -132,7 +132,7 @@ def test_a_killed_process_leaves_nothing(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_snapshots_take_no_memory(tmp_path):
+def test_snapshots_use_no_memory(tmp_path):
     program = f"""
         import resource
         import numpy as np

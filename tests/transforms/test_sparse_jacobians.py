@@ -138,7 +138,7 @@ TRIDIAGONAL = scipy.sparse.diags_array([np.ones(N - 1), np.ones(N), np.ones(N - 
 
 
 @pytest.mark.parametrize(("sparsity", "most"), [("auto", 5), (TRIDIAGONAL, 3)], ids=["auto", "given"])
-def test_a_tridiagonal_jacobian_of_ten_thousand_inputs_costs_three_products(sparsity, most):
+def test_large_tridiagonal_jacobian_costs_three_products(sparsity, most):
     counter = Counter()
 
     def function(x):
@@ -157,7 +157,7 @@ def test_a_tridiagonal_jacobian_of_ten_thousand_inputs_costs_three_products(spar
     np.testing.assert_allclose(found @ v, tail, rtol=1e-12, atol=1e-12)
 
 
-def test_a_sparse_hessian_of_ten_thousand_inputs():
+def test_large_sparse_hessian():
     def energy(x):
         return fnp.sum((x[1:] - x[:-1] ** 2) ** 2) + fnp.sum(x**4)
 
@@ -177,13 +177,13 @@ def test_a_sparse_hessian_of_ten_thousand_inputs():
         lambda x: fnp.concatenate([x[0] * x, fnp.sum(x * x)[None], x[1:] * x[:-1]]),  # both
     ],
 )
-def test_full_rows_and_columns_cost_one_product_each(function):
+def test_dense_rows_and_columns_cost_one_product_each(function):
     x = RNG.uniform(0.1, 1.0, 400)
     found = jacobian(function, sparsity="auto")(x)
     np.testing.assert_allclose(found.toarray(), jacfwd(function)(x), rtol=1e-12, atol=1e-14)
 
 
-def test_an_arrow_costs_two_products():
+def test_arrow_pattern_costs_two_products():
     def arrow(x):
         return fnp.sum(x * x[0]) + fnp.sum(fnp.sin(x))
 
@@ -196,7 +196,7 @@ def test_an_arrow_costs_two_products():
 
 @pytest.mark.parametrize("operation", [fnp.cumsum, lambda x, axis: fnp.real(fnp.fft.rfft(x, axis=axis))])
 @pytest.mark.parametrize("axis", [0, -1])
-def test_operations_along_a_long_axis_do_not_join_the_other_axes(operation, axis):
+def test_operation_along_long_axis_keeps_other_axes_apart(operation, axis):
     x = np.moveaxis(RNG.normal(size=(3, 120)), -1, axis)
     found = jacobian(lambda x: operation(x, axis=axis), sparsity="auto")(x)
     want = jacrev(lambda x: operation(x, axis=axis))(x).reshape(found.shape)
@@ -238,7 +238,7 @@ def test_aux_and_other_arguments_pass_through():
     np.testing.assert_allclose(found.diagonal(), 4 * X)
 
 
-def test_a_pattern_may_be_an_array_or_a_sparse_matrix_and_is_used_as_it_is():
+def test_given_pattern_is_used_unchanged():
     want = jacobian(bands)(X)
     for pattern in (want != 0, scipy.sparse.coo_array(want != 0), np.ones((9, 9), bool)):
         found = jacobian(bands, sparsity=pattern)(X)
@@ -247,7 +247,7 @@ def test_a_pattern_may_be_an_array_or_a_sparse_matrix_and_is_used_as_it_is():
 
 
 @pytest.mark.parametrize("transform", [jacobian, hessian])
-def test_a_pattern_that_lacks_an_entry_is_reported(transform):
+def test_pattern_with_missing_entry_raises(transform):
     function = bands if transform is jacobian else lambda x: fnp.sum(bands(x))
     pattern = transform(function)(X) != 0
     pattern[3, 4] = pattern[4, 3] = False
@@ -275,7 +275,7 @@ def test_errors():
         jacobian(lambda x: fnp.real(fnp.fft.fft(x)), sparsity="auto")(np.ones(8000))
 
 
-def test_colours_are_few_and_right():
+def test_colouring_is_valid_and_small():
     rng = np.random.default_rng(3)
     for density in (0.01, 0.1, 0.5):
         pattern = scipy.sparse.random(60, 50, density, "csr", rng=rng) != 0
@@ -287,7 +287,7 @@ def test_colours_are_few_and_right():
     assert colour_columns(np.zeros((3, 0))).size == 0
 
 
-def test_full_rows_are_set_apart():
+def test_dense_rows_are_separated():
     pattern = np.eye(50, dtype=bool)
     pattern[7] = pattern[30, ::2] = True
     rows, bound = split_dense_rows(scipy.sparse.csr_matrix(pattern))

@@ -129,21 +129,21 @@ def same(found, stored, path):
 
 
 @pytest.mark.parametrize("module", NAMES)
-def test_names_are_here(module):
+def test_names_of_autograd_exist(module):
     home = import_module("funcgrad.interop.autograd" + ("." + module if module else ""))
     missing = [name for name in NAMES[module].split() if not hasattr(home, name)]
     assert missing == []
 
 
 @pytest.mark.parametrize("module", ["", ".linalg", ".fft", ".random"])
-def test_all_names_of_numpy_are_here(module):
+def test_names_of_numpy_exist(module):
     theirs, ours = import_module("numpy" + module), import_module("funcgrad.interop.autograd.numpy" + module)
     public = {n for n, v in vars(theirs).items() if not n.startswith("_") and not isinstance(v, types.ModuleType)}
     assert sorted(name for name in public if not hasattr(ours, name)) == []
     assert {name for name in ours.__all__ if not hasattr(ours, name)} == set()
 
 
-def test_functions_of_numpy_are_those_of_funcgrad():
+def test_numpy_functions_wrap_funcgrad():
     assert np.sin.__wrapped__ is fg.numpy.sin
     assert np.linalg.solve.__wrapped__ is fg.numpy.linalg.solve
     assert np.fft.fft.__wrapped__ is fg.numpy.fft.fft
@@ -172,7 +172,7 @@ def test_array_likes_of_other_libraries():
         np.exp("text")
 
 
-def test_functions_of_scipy_are_those_of_funcgrad_where_it_has_them():
+def test_scipy_functions_wrap_funcgrad():
     special = import_module("funcgrad.interop.autograd.scipy.special")
     assert special.digamma is import_module("funcgrad.scipy.special").digamma
     assert special.psi is import_module("funcgrad.scipy.special").psi
@@ -183,7 +183,7 @@ def test_functions_of_scipy_are_those_of_funcgrad_where_it_has_them():
         special.no_such_function  # noqa: B018
 
 
-def test_importing_brings_no_scipy():
+def test_import_loads_no_scipy():
     code = "import sys, funcgrad.interop.autograd as ag; ag.install(); import autograd.scipy.stats.norm"
     code += "; print(*sys.modules)"
     assert not {name for name in run_python(code).split() if name.partition(".")[0] in ("scipy", "jax")}
@@ -223,7 +223,7 @@ def test_install_and_uninstall():
     ag.uninstall()
 
 
-def test_install_refuses_where_the_real_one_is_imported(monkeypatch):
+def test_install_raises_if_autograd_is_imported(monkeypatch):
     real, part = types.ModuleType("autograd"), types.ModuleType("autograd.numpy")
     for name in [n for n in sys.modules if n.partition(".")[0] == "autograd"]:
         monkeypatch.delitem(sys.modules, name)
@@ -260,7 +260,7 @@ def test_argnum_may_be_a_tuple_or_a_list_or_negative():
         grad(f, "a")
 
 
-def test_names_of_what_operators_return():
+def test_operator_results_have_names():
     def f(x):
         return x
 
@@ -270,7 +270,7 @@ def test_names_of_what_operators_return():
         grad(3)
 
 
-def test_one_number_of_any_shape_is_a_scalar():
+def test_single_number_of_any_shape_is_scalar():
     value, gradient = value_and_grad(lambda x: np.sum(x**2, keepdims=True))(X)
     assert value.shape == (1,)
     numpy.testing.assert_allclose(gradient, 2 * X)
@@ -288,7 +288,7 @@ def test_integers():
         grad(lambda x: x**2)(3)
 
 
-def test_a_gradient_has_the_dtype_of_its_argument():
+def test_gradient_has_dtype_of_argument():
     assert grad(lambda x: np.sum(x * numpy.float64(2)))(X.astype(numpy.float32)).dtype == numpy.float32
 
 
@@ -395,7 +395,7 @@ def test_threads_do_not_mix():
     assert grad(outer)(1.0) == 4.0
 
 
-def test_what_autograd_gets_wrong_is_right():
+def test_known_autograd_errors_are_right():
     mask = numpy.array([True, False, True])
     numpy.testing.assert_array_equal(grad(lambda x: np.sum(x, where=mask))(X), [1, 0, 1])
     assert grad(lambda a: np.sum(np.full_like(X, a)))(2.0) == 3.0
@@ -438,7 +438,7 @@ def test_kinks(fun, point, slopes):
 
 
 @pytest.mark.parametrize("name", ["abs", "fabs", "fmax", "fmin", "clip", "power", "linalg.eigh", "linalg.eigvalsh"])
-def test_values_are_those_of_numpy(name):
+def test_values_match_numpy(name):
     args = {
         "f": (X, X[::-1]),
         "c": (X, 0, [1.0, 2.0, 3.0]),
@@ -455,7 +455,7 @@ def test_values_are_those_of_numpy(name):
     numpy.testing.assert_allclose(fg.tree.leaves(plain)[0], fg.tree.leaves(theirs(*chosen))[0], rtol=1e-12)
 
 
-def test_values_of_plain_numbers_and_integers():
+def test_values_of_numbers_and_integers_match_numpy():
     assert np.abs(-3) == 3
     assert type(np.abs(-3)) is type(numpy.abs(-3))
     assert np.clip(numpy.array([1, 5]), 2, 3).dtype == int
@@ -489,7 +489,7 @@ def cube():
     return cube
 
 
-def test_a_primitive_without_rules():
+def test_primitive_without_rules():
     f = cube()
     numpy.testing.assert_array_equal(f(X), X**3)
     assert f.fun(2.0) == 8.0
@@ -513,7 +513,7 @@ def test_one_rule_gives_both_modes_and_higher_orders():
         numpy.testing.assert_allclose(fg.vmap(grad(grad(f)))(X), 6 * X)
 
 
-def test_rules_that_use_the_value_of_a_cotangent_have_no_forward_mode():
+def test_vjp_rule_reading_cotangent_has_no_forward_mode():
     by_getval, by_stopping = cube(), cube()
     defvjp(by_getval, lambda ans, x, scale=1.0: lambda g: getval(g) * 3 * getval(x) ** 2 + g)
     defvjp(by_stopping, lambda ans, x, scale=1.0: lambda g: fg.stop_gradient(g) * 3 * x**2)
@@ -530,7 +530,7 @@ def test_rules_that_use_the_value_of_a_cotangent_have_no_forward_mode():
     assert ag.hessian_vector_product(f)(2.0, 1.0) == 12.0
 
 
-def test_primitives_among_the_transforms():
+def test_primitives_under_transforms():
     f = cube()
     defvjp(f, lambda ans, x, scale=1.0: lambda g: g * 3 * x**2)
 
@@ -549,7 +549,7 @@ def test_primitives_among_the_transforms():
         fg.vmap(f)(X[:0])
 
 
-def test_rules_see_one_example_at_a_time():
+def test_vmap_passes_single_examples_to_rules():
     @primitive
     def total(x):
         return float(numpy.sum(x))
@@ -600,7 +600,7 @@ def test_rules_of_several_arguments():
     assert make_jvp(f, (1, 2))("plus", 3.0, 4.0)((1.0, 1.0))[1] == 300.0
 
 
-def test_rules_left_out():
+def test_missing_rules():
     @primitive
     def f(x, y, z):
         return x * y * z
@@ -641,7 +641,7 @@ def test_containers_as_arguments_and_results():
         grad(f)(3.0, 4.0)
 
 
-def test_cotangents_fit_their_arguments():
+def test_cotangents_get_shape_and_dtype_of_arguments():
     f, g = cube(), cube()
     defvjp(f, lambda ans, x, scale=1.0: lambda ct: numpy.asarray(ct * 3 * x**2, numpy.complex128).reshape(-1))
     found = grad(f)(numpy.float32(2.0))
@@ -676,7 +676,7 @@ def test_constants():
         register_notrace(int, f)
 
 
-def test_rules_for_what_has_its_own_are_not_used():
+def test_defvjp_on_differentiable_function_warns():
     with pytest.warns(UserWarning, match="cumprod is differentiated by what it is made of"):
         defvjp(np.cumprod, lambda ans, x: lambda g: 0 * g)
     numpy.testing.assert_allclose(grad(lambda x: np.cumprod(x)[1])(X), [X[1], X[0], 0])
@@ -915,7 +915,7 @@ LACKING = {
 
 
 @pytest.mark.parametrize("name", LACKING)
-def test_functions_that_lack_a_derivative_elsewhere(name):
+def test_functions_without_derivative_in_autograd(name):
     f = LACKING[name]
     tangent, h = numpy.array([0.3, 1.0, -0.5, 0.7]), 1e-5
     after, before = [numpy.asarray(f(numpy, V + step * tangent)) for step in (h, -h)]
@@ -944,7 +944,7 @@ class Printed(Node):
         self.lines, self.name, self.parents = [f"v0 = {x}"], "v0", ()
 
 
-def test_nodes_of_a_programs_own_see_each_operation():
+def test_custom_nodes_see_each_operation():
     start = Printed.new_root(2.0)
     value, end = trace(start, lambda x: np.exp(x) * x + 1.0, 2.0)
     assert value == pytest.approx(2 * numpy.exp(2) + 1)
@@ -962,7 +962,7 @@ def test_nodes_of_a_programs_own_see_each_operation():
     assert not shared_state.unfinished_traces()
 
 
-def test_runs_made_by_hand():
+def test_manual_forward_and_backward_pass():
     with ag.install(replace=True):  # this gives boxes their nodes
         start = VJPNode.new_root()
         box = new_box(X, 0, start)
@@ -1017,7 +1017,7 @@ def as_box(x, *args):
     return ArrayBox(x, *args)
 
 
-def test_arrays_of_a_class_of_the_programs_own(monkeypatch):
+def test_custom_array_classes(monkeypatch):
     with pytest.raises(InputError, match="instance of an ndarray subclass"):
         grad(lambda x: np.sum(np.sin(x) * tensor(X)))(X)
     monkeypatch.setattr(backend, "ARRAY_CLASSES", set())
@@ -1047,7 +1047,7 @@ def test_arrays_of_a_class_of_the_programs_own(monkeypatch):
         Tracer.requires_grad = requires_grad
 
 
-def test_derivatives_of_functions_of_scipy_can_be_declared():
+def test_derivatives_of_scipy_functions_can_be_declared():
     special = import_module("funcgrad.interop.autograd.scipy.special")
     fun = special.mathieu_a
     assert fun is special.mathieu_a
@@ -1059,7 +1059,7 @@ def test_derivatives_of_functions_of_scipy_can_be_declared():
     assert grad(lambda q: fun(2, 2 * q))(0.25) == pytest.approx(2 * special.mathieu_b(2, 0.5), rel=1e-14)
 
 
-def test_functions_as_they_stand():
+def test_unchanged_math_functions():
     assert grad(math.sin)(0.5) == pytest.approx(math.cos(0.5))
     assert hessian(lambda x: math.sin(x))(0.5) == pytest.approx(-math.sin(0.5))
     assert make_vjp(lambda x: math.exp(x) * x)(0.5)[0](1.0) == pytest.approx(1.5 * math.exp(0.5))
@@ -1067,7 +1067,7 @@ def test_functions_as_they_stand():
     assert make_jvp(lambda x: math.exp(x))(0.5)(2.0)[1] == pytest.approx(2 * math.exp(0.5))
 
 
-def test_arrays_made_in_primitives_are_numpys():
+def test_arrays_made_in_primitives_are_ndarrays():
     kinds = []
 
     @primitive
@@ -1082,7 +1082,7 @@ def test_arrays_made_in_primitives_are_numpys():
     assert kinds == [numpy.ndarray]
 
 
-def test_containers_are_pythons_and_can_be_registered_with_them():
+def test_container_names_are_distinct_from_builtins():
     names = import_module("funcgrad.interop.autograd.builtins")
     for ours, theirs in ((names.list, list), (names.tuple, tuple), (names.dict, dict)):
         assert ours is not theirs

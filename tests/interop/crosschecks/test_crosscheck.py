@@ -63,7 +63,7 @@ both_misled = elementwise("both_misled", lambda xp, x: np.sin(x) if xp is np els
 none_alike = elementwise("none_alike", lambda xp, x: np.sin(x) if xp is np else _misled(x), dx=lambda x: 3 * cos(x))
 
 
-def test_a_good_function_passes(mode):
+def test_right_function_passes(mode):
     report = crosscheck(lambda x: np.sum(np.sin(x) * x**2))(X)
     assert isinstance(report, CrossCheck)
     assert report.ok
@@ -88,7 +88,7 @@ def test_a_good_function_passes(mode):
         (none_alike, "gradient", "all differ"),
     ],
 )
-def test_who_is_wrong_is_named(rule, quantity, alone):
+def test_outlier_is_named(rule, quantity, alone):
     report = crosscheck(lambda x, y: fnp.sum(rule(x) * x) + fnp.sum(y**2))(X, X)
     found = verdicts(report)
     assert not report
@@ -101,20 +101,20 @@ def test_who_is_wrong_is_named(rule, quantity, alone):
     assert isinstance(caught.value, AssertionError)
 
 
-def test_first_order_stays_good_where_the_second_is_wrong():
+def test_wrong_second_order_leaves_first_order_passing():
     found = verdicts(crosscheck(lambda x: fnp.sum(late_sin(x)))(X))
     assert found["gradient", "x"] == found["jvp", "result"] == "agree"
     assert len(crosscheck(lambda x: fnp.sum(late_sin(x)), order=1)(X).rows) == 3
     assert crosscheck(lambda x: fnp.sum(late_sin(x)), order=1)(X)
 
 
-def test_a_wrong_value_is_seen():
+def test_wrong_value_is_found():
     report = crosscheck(elementwise("shifted", lambda xp, x: x + (xp is np), dx=1))(0.5)
     assert verdicts(report)["value", "result"] == "JAX stands alone"
     assert not report.ok
 
 
-def test_a_kink_is_told_from_an_error():
+def test_kink_is_distinguished_from_error():
     report = crosscheck(lambda x: fnp.sum(fnp.abs(x) + x**2))(np.array([0.0, 1.0, -2.0]))
     assert verdicts(report)["gradient", "x"] == "referee stands alone, a kink"
     assert verdicts(report)["hvp", "x"] == "agree, no referee"
@@ -122,14 +122,14 @@ def test_a_kink_is_told_from_an_error():
     assert "with a remark" in report.verdict
 
 
-def test_two_conventions_at_a_kink_are_an_error():
+def test_differing_conventions_at_kink_are_an_error():
     relu = elementwise("relu", lambda xp, x: xp.maximum(x, 0), dx=lambda x: fnp.where(x >= 0, 1.0, 0.0))
     report = crosscheck(relu)(0.0)
     assert verdicts(report)["gradient", "x"] == "funcgrad stands alone, a kink"
     assert not report
 
 
-def test_a_kink_that_no_single_direction_shows():
+def test_kink_visible_only_in_several_directions():
     report = crosscheck(lambda x: np.median(x))(np.full(4, 2.0))
     assert verdicts(report)["gradient", "x"] == "referee stands alone, a kink"
     assert report.ok
@@ -140,7 +140,7 @@ def test_a_kink_that_no_single_direction_shows():
     )
 
 
-def test_a_kink_of_the_derivative():
+def test_kink_of_the_derivative():
     report = crosscheck(lambda x: x * fnp.abs(x))(0.0)
     assert verdicts(report) == {
         ("value", "result"): "agree",
@@ -150,7 +150,7 @@ def test_a_kink_of_the_derivative():
     }
 
 
-def test_a_missing_part_of_the_derivative_is_no_kink():
+def test_missing_term_is_not_reported_as_kink():
     for constant in (stop_gradient, no_grad(lambda x: x)):
         report = crosscheck(lambda x: fnp.sum(x * constant(fnp.sin(x))))(X)  # noqa: B023
         assert verdicts(report)["gradient", "x"] == "referee stands alone"
@@ -158,7 +158,7 @@ def test_a_missing_part_of_the_derivative_is_no_kink():
         assert not report.ok
 
 
-def test_no_grad_blocks_are_constants_on_both_sides():
+def test_no_grad_is_constant_for_both_libraries():
     def fun(x):
         with no_grad():
             scale = fnp.sum(x * x)
@@ -169,7 +169,7 @@ def test_no_grad_blocks_are_constants_on_both_sides():
     assert found["gradient"].verdict == "referee stands alone"
 
 
-def test_where_there_is_no_derivative_there_is_no_referee():
+def test_function_without_derivative_has_no_referee():
     with np.errstate(divide="ignore", invalid="ignore"):
         report = crosscheck(fnp.sqrt, order=1)(0.0)
         assert verdicts(report)["gradient", "x"] == "agree, no referee"
@@ -209,7 +209,7 @@ def test_where_there_is_no_derivative_there_is_no_referee():
         (lambda x: x * 5.0 if x > 0 else x, (2.0,)),
     ],
 )  # fmt: skip
-def test_arguments_and_results_of_many_kinds(fun, args):
+def test_many_kinds_of_arguments_and_results(fun, args):
     report = crosscheck(fun)(*args)
     assert report.ok, str(report)
     assert all("agree" in row.verdict for row in report.rows)
@@ -256,21 +256,21 @@ def test_argnums_has_aux_and_keywords():
     assert [row.path for row in both.rows] == ["result", "y", "x", "result"]
 
 
-def test_one_wrong_entry_among_many_is_found():
+def test_single_wrong_entry_is_found():
     where = np.arange(1000) == 500
     wrong = elementwise("wrong_somewhere", lambda xp, x: x * 1.0, dx=lambda x: fnp.where(where, 1.01, 1.0))
     report = crosscheck(lambda x: fnp.sum(wrong(x)), order=1)(np.linspace(1.0, 2.0, 1000))
     assert verdicts(report)["gradient", "x"] == "funcgrad stands alone"
 
 
-def test_leaves_of_very_different_size():
+def test_leaves_of_very_different_magnitude():
     def fun(a, b, c):
         return fnp.sum(fnp.log(a)) + 1e-6 * b**2 + fnp.sum(c) * 0.0
 
     assert crosscheck(fun)(np.array([1e-8, 2e-8]), 1e6, np.zeros(2)).ok
 
 
-def test_a_network_with_kinks_nearby():
+def test_network_near_kinks():
     def loss(params, x, y):
         for w, b in params:
             x = fnp.maximum(x @ w + b, 0.0)
@@ -282,7 +282,7 @@ def test_a_network_with_kinks_nearby():
     assert {row.verdict for row in report.rows} == {"agree"}, str(report)
 
 
-def test_jax_may_be_wrong_in_known_places():
+def test_known_jax_divergence_passes():
     report = crosscheck(lambda x: fnp.sum(x**0.0))(np.array([0.0, 1.0]))
     assert verdicts(report)["gradient", "x"] == "JAX stands alone, a known divergence"
     assert report.ok
@@ -290,7 +290,7 @@ def test_jax_may_be_wrong_in_known_places():
     assert crosscheck(lambda x: fnp.sum(x**0.0))(np.array([2.0, 1.0])).notes == ()
 
 
-def test_a_known_divergence_excuses_nothing_else():
+def test_known_divergence_does_not_hide_other_errors():
     report = crosscheck(lambda x, y: fnp.sum(x**0.0) + fnp.sum(wrong_sin(y)))(np.zeros(2), X)
     found = verdicts(report)
     assert found["gradient", "x"] == "JAX stands alone, a known divergence"
@@ -312,7 +312,7 @@ def test_a_known_divergence_excuses_nothing_else():
         (lambda x: fnp.sum(fnp.partition(x, 1) * np.arange(4)), np.array([3.0, 2.0, 2.0, 1.0])),
     ],
 )
-def test_every_known_divergence_is_one(fun, x):
+def test_every_known_divergence_is_observed(fun, x):
     report = crosscheck(fun)(x)
     assert any(row.verdict.endswith("a known divergence") for row in report.rows)
     assert report.ok
@@ -326,7 +326,7 @@ def test_divergences_are_looked_up_by_value():
     assert len({(entry.primitive, entry.says) for entry in KNOWN}) == len(KNOWN)
 
 
-def test_x64_mode_comes_back_after_an_error(mode):
+def test_x64_mode_is_restored_after_error(mode):
     def fun(x):
         if isinstance(getattr(x, "_val", None), jax.Array):
             raise RuntimeError("not on JAX")
@@ -357,7 +357,7 @@ def test_messages(call, message):
         call()
 
 
-def test_the_report_reads_well():
+def test_report_text():
     rows = (
         Row("value", "result", 0.0, 0.0, 0.0, 0.0, "agree", True),
         Row("gradient", "params['hidden']['w']", 1.24e-16, np.nan, np.nan, np.nan, "agree, no referee", True),
@@ -391,7 +391,7 @@ def test_the_report_reads_well():
     assert CrossCheck("f", rows[:2], 1e-9).verdict == "OK: 2 quantities agree to 1e-09, 1 with a remark."
 
 
-def test_the_seed_decides_the_directions():
+def test_seed_determines_directions():
     one, same, other = [crosscheck(np.sin, seed=seed)(X) for seed in (1, 1, 2)]
     assert one == same
     assert one != other
@@ -405,7 +405,7 @@ def test_public_names():
 # Batches, compilation, single precision.
 
 
-def test_everything_is_compared():
+def test_all_quantities_are_compared():
     report = whole_crosscheck(lambda p: np.sum(np.sin(p["x"]) * p["y"]))({"x": X, "y": 0.5})
     assert set(verdicts(report).values()) == {"agree"}
     paths = {
@@ -438,7 +438,7 @@ wrong_batch = extend.primitive(
 )  # fmt: skip
 
 
-def test_a_wrong_batching_rule_is_found():
+def test_wrong_batching_rule_is_found():
     report = whole_crosscheck(lambda x: fnp.exp(wrong_batch(x)), also=["vmap"])(X)
     assert {what for what, _ in verdicts(report)} == {"value", "gradient", "jvp", "hvp", "vmap value", "vmap gradient"}
     assert verdicts(report)["vmap value", "result"] == "funcgrad stands alone"
@@ -451,7 +451,7 @@ no_batch = extend.primitive(
 )
 
 
-def test_a_batching_rule_that_raises_is_a_disagreement():
+def test_raising_batching_rule_is_a_disagreement():
     report = whole_crosscheck(lambda x: fnp.exp(no_batch(x)), also=["vmap"])(X)
     assert verdicts(report)["vmap", "result"] == "funcgrad raises ZeroDivisionError"
     assert not report.ok
@@ -465,7 +465,7 @@ def tripled(xp, x):
 staged = elementwise("staged", tripled, dx=2.0)
 
 
-def test_what_changes_when_it_is_compiled_is_found():
+def test_change_under_jit_is_found():
     report = whole_crosscheck(lambda x: fnp.sum(fnp.sin(staged(x))), also=["jit"])(X)
     assert verdicts(report)["jit value", "result"] == "funcgrad stands alone"
     assert not report.ok
@@ -476,7 +476,7 @@ coarse = elementwise("coarse", lambda xp, x: xp.sin(x), dx=lambda x: cos(x) * (1
 coarse_type = elementwise("coarse_type", lambda xp, x: xp.sin(xp.asarray(x, float)), dx=lambda x: cos(x))
 
 
-def test_what_is_wrong_in_single_precision_is_found():
+def test_error_in_single_precision_is_found():
     report = whole_crosscheck(lambda x: fnp.sum(fnp.exp(coarse(x))), also=["float32"])(X)
     assert {(r.what, r.verdict) for r in report.rows if not r.ok} == {
         ("float32 gradient", "funcgrad stands alone"),
@@ -485,7 +485,7 @@ def test_what_is_wrong_in_single_precision_is_found():
     assert [blame.operation for blame in report.blames] == ["coarse"]
 
 
-def test_digits_lost_by_both_are_a_remark():
+def test_digits_lost_by_both_are_a_note():
     report = whole_crosscheck(lambda x: (1e6 + x) - 1e6, also=["float32"])(0.3)
     found = verdicts(report)["float32 value", "result"]
     assert found == "agree, both lose digits"
@@ -495,27 +495,27 @@ def test_digits_lost_by_both_are_a_remark():
     assert touchy.ok
 
 
-def test_what_steers_by_values_is_not_compiled():
+def test_branch_on_values_is_not_compiled():
     report = whole_crosscheck(lambda x: x * 5.0 if x > 0 else x)(2.0)
     assert verdicts(report)["vmap value", "result"] == "agree, without JAX"  # all examples take one branch
     assert verdicts(report)["jit", "result"] == "not compared, both refuse: StagingError"
     assert report.ok
 
 
-def test_a_long_run_is_not_compiled(monkeypatch):
+def test_long_run_is_not_compiled(monkeypatch):
     monkeypatch.setattr("funcgrad.interop.crosschecks.checking.MANY_OPERATIONS", 5)
     report = whole_crosscheck(lambda x: fnp.sum(fnp.sin(x) * x * x * x * x), also=["jit"])(X)
     assert verdicts(report)["jit", "result"] == "not compared, 6 operations are too many to compile"
 
 
-def test_where_jax_differs_already_it_has_no_say_again():
+def test_jax_is_left_out_after_first_disagreement():
     found = verdicts(whole_crosscheck(lambda x: fnp.sum(wrong_sin(x)))(X))
     assert found["gradient", "x"] == "funcgrad stands alone"
     assert found["vmap gradient", "x"] == found["jit gradient", "x"] == "agree, without JAX"
     assert found["float32 gradient", "x"] == "agree"
 
 
-def test_where_jax_has_no_derivative_two_compare():
+def test_comparison_without_jax_derivative():
     alone = elementwise("alone", lambda xp, x: np.sin(x) if xp is np else _reverse_only(x), dx=lambda x: cos(x))
     report = crosscheck(lambda x: fnp.sum(alone(x)))(X)
     assert verdicts(report) == {
@@ -553,7 +553,7 @@ def late(x):
     return fnp.sum(squared(x))
 
 
-def test_a_wrong_rule_of_the_users_is_named_with_line_and_stage():
+def test_wrong_user_rule_is_named_with_line_and_stage():
     report = crosscheck(toolz.compose_left(fnp.exp, late))(X)
     assert verdicts(report)["gradient", "x"] == "referee stands alone"
     blame = report.blames[0]
@@ -568,7 +568,7 @@ def test_a_wrong_rule_of_the_users_is_named_with_line_and_stage():
 wrong_partial = extend.elementwise("wrong_partial", lambda xp, x, y: x * y, dx=lambda y: y, dy=lambda x: 1.0 + x)
 
 
-def test_a_wrong_partial_is_the_first_operation_to_differ():
+def test_wrong_partial_is_first_operation_to_differ():
     def model(x):
         y = fnp.tanh(x)
         for k in range(20):
@@ -585,14 +585,14 @@ def test_a_wrong_partial_is_the_first_operation_to_differ():
     assert not whole_crosscheck(model, also=(), blame=False)(X).blames
 
 
-def test_the_value_comes_first():
+def test_wrong_value_is_reported_first():
     shifted = elementwise("shifted", lambda xp, x: x + (xp is np), dx=lambda x: 2.0)
     report = crosscheck(lambda x: fnp.sum(fnp.sin(shifted(x)) * x))(X)
     assert [(b.what, b.operation) for b in report.blames] == [("value", "shifted")]
     assert report.blames[0].row.what == "value"
 
 
-def test_second_order_is_traced_into_the_rule():
+def test_second_order_blame_looks_into_rule():
     report = crosscheck(lambda x: fnp.sum(late_sin(x) * x))(X)
     (blame,) = report.blames
     assert (blame.what, blame.operation, blame.inside.operation) == ("hvp", "late_sin", "wrong_cos")
@@ -600,7 +600,7 @@ def test_second_order_is_traced_into_the_rule():
     assert "dx=lambda x: wrong_cos(x)" in blame.inside.source.text
 
 
-def test_small_errors_that_add_up():
+def test_accumulated_small_errors_are_blamed():
     slight = elementwise("slight", lambda xp, x: xp.sin(x), dx=lambda x: cos(x) * (1 + 4e-10))
 
     def fun(x):
@@ -614,24 +614,24 @@ def test_small_errors_that_add_up():
     assert "that differ together, none alone" in str(report)
 
 
-def test_a_dead_branch_is_not_blamed():
+def test_unused_branch_is_not_blamed():
     def fun(x):
         return fnp.sum(fnp.where(x > 5.0, wrong_sin(x), wrong_partial(x, x)))
 
     assert {b.operation for b in crosscheck(fun)(X).blames} == {"wrong_partial"}
 
 
-def test_jax_is_blamed_where_it_is_wrong():
+def test_wrong_jax_rule_is_blamed():
     report = crosscheck(lambda x: fnp.sum(fnp.exp(jax_misled(x))))(X)
     assert {(b.operation, b.row.verdict) for b in report.blames} == {("jax_misled", "JAX stands alone")}
 
 
-def test_constants_are_blamed():
+def test_stop_gradient_is_blamed():
     report = crosscheck(lambda x: fnp.sum(x * stop_gradient(fnp.sin(x))))(X)
     assert {b.operation for b in report.blames} == {"stop_gradient"}
 
 
-def test_what_the_graph_does_not_show_is_said_so():
+def test_report_says_what_graph_does_not_show():
     def fun(x):
         return fnp.sum(x * (2.0 if repr(x).startswith("ReverseTracer") else 1.0))
 
@@ -641,7 +641,7 @@ def test_what_the_graph_does_not_show_is_said_so():
     assert "First to differ, value: no operation of the graph differs" in str(report)
 
 
-def test_a_search_that_fails_does_not_cost_the_report(monkeypatch):
+def test_failed_search_keeps_report(monkeypatch):
     def refuse(*args):
         raise RuntimeError("no graph")
 
@@ -651,7 +651,7 @@ def test_a_search_that_fails_does_not_cost_the_report(monkeypatch):
     assert "the search for the operation was given up, RuntimeError: no graph" in str(report)
 
 
-def test_a_known_divergence_does_not_hide_another_one():
+def test_known_divergence_does_not_hide_another():
     other = elementwise("other", lambda xp, x: np.sin(x) if xp is np else _misled(x), dx=lambda x: cos(x))
     report = crosscheck(lambda x: fnp.sum(x**0.0) + fnp.sum(other(x)))(np.array([0.0, 1.0]))
     assert verdicts(report)["gradient", "x"] == "JAX stands alone"
@@ -659,7 +659,7 @@ def test_a_known_divergence_does_not_hide_another_one():
     assert {b.operation for b in report.blames} <= {"other"}
 
 
-def test_divergences_are_named_with_their_line():
+def test_divergence_names_its_line():
     report = crosscheck(lambda x: fnp.sum(x**0.0))(np.array([0.0, 1.0]))
     assert f"return different values for them. Met at {__file__}:" in str(report)
     assert report.met_at[0].startswith(f"at {__file__}:")
@@ -670,7 +670,7 @@ def test_divergences_are_named_with_their_line():
 
 @pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt, None])
 @pytest.mark.parametrize("where", ["JAX", "NumPy"])
-def test_everything_is_as_before(mode, error, where):
+def test_crosscheck_restores_all_state(mode, error, where):
     def fun(x):
         on_jax = isinstance(getattr(x, "_val", None), jax.Array)
         if error and on_jax == (where == "JAX") and isinstance(getattr(x, "_trace", None), LiftedTrace) == on_jax:
@@ -701,7 +701,7 @@ def test_everything_is_as_before(mode, error, where):
     assert jnp.ones(1).dtype == (jnp.float64 if mode else jnp.float32)
 
 
-def test_there_must_be_such_a_device():
+def test_missing_device_raises():
     with pytest.raises(errors.DeviceError, match="crosscheck: JAX finds no device of the platform 'tpu'"):
         whole_crosscheck(np.sin, device="tpu")(0.5)
 
@@ -720,13 +720,13 @@ def test_jax_transforms_functions_of_plain_numpy():
     np.testing.assert_allclose(rows, np.sin(X), rtol=1e-12)
 
 
-def test_lifting_applies_no_rule_of_funcgrad():
+def test_to_jax_uses_no_funcgrad_rule():
     assert jax.grad(to_jax(wrong_sin))(0.0) == 1.0
     assert jax.grad(to_jax(jax_misled))(0.0) == 2.0
     assert jax.grad(to_jax(grad(wrong_sin)))(0.5) == pytest.approx(-1.001 * np.sin(0.5))
 
 
-def test_a_lifted_value_does_not_outlive_its_function():
+def test_lifted_value_used_after_run_raises():
     kept = []
 
     def fun(x):
@@ -757,7 +757,7 @@ def measured(fun, point, direction):
         (lambda x: 1e9 + np.abs(x), 2.0, 1.0, "differences"),
     ],
 )
-def test_referee_measures_and_knows_how_well(fun, point, slope, method):
+def test_referee_estimates_its_error(fun, point, slope, method):
     found = measured(fun, point, abs(point))
     assert found.method == method
     off = abs(found.value[0] - slope * abs(point))
@@ -767,17 +767,17 @@ def test_referee_measures_and_knows_how_well(fun, point, slope, method):
 
 
 @pytest.mark.parametrize(("fun", "jump"), [(np.abs, 2.0), (lambda x: np.maximum(x, 0) + np.exp(x), 1.0)])
-def test_referee_sees_kinks(fun, jump):
+def test_referee_finds_kinks(fun, jump):
     np.testing.assert_allclose(measured(fun, 0.0, 1.0).jump, jump, rtol=1e-6)
 
 
 @pytest.mark.parametrize("fun", [np.floor, np.sqrt, np.sign])
-def test_referee_admits_that_it_cannot_measure(fun):
+def test_referee_reports_unmeasurable_function(fun):
     found = measured(fun, 0.0, 1.0)
     assert not found.error[0] < 0.1
 
 
-def test_referee_costs_the_same_in_every_dimension():
+def test_referee_cost_is_independent_of_dimension():
     counts = []
     for size in (1, 1000):
         calls = []
@@ -793,11 +793,11 @@ def test_referee_costs_the_same_in_every_dimension():
     assert max(counts) < 50
 
 
-def test_extrapolation_needs_a_row():
+def test_extrapolation_without_rows_raises():
     with pytest.raises(ValueError, match="no row"):
         extrapolate(iter(()), (2,))
 
 
-def test_vjp_of_a_report_is_refused():
+def test_vjp_of_report_raises():
     with pytest.raises(errors.FuncgradError):
         vjp(crosscheck(np.sin), 1.0)

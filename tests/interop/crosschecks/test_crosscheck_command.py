@@ -73,7 +73,7 @@ QUICK = ("--without", "vmap", "jit", "float32")
 # The table.
 
 
-def test_every_public_function_is_in_the_table():
+def test_table_has_every_public_function():
     named = {sample.name for sample in samples()}
     types = {"mgrid", "vectorize"}  # public classes, not functions
     assert sorted(public_names() - named - EXCLUDED) == []
@@ -82,7 +82,7 @@ def test_every_public_function_is_in_the_table():
     assert not named & EXCLUDED
 
 
-def test_samples_are_the_same_every_time():
+def test_samples_are_deterministic():
     for once, again in zip(samples(), samples(), strict=True):
         np.testing.assert_equal(once.args, again.args)
 
@@ -109,7 +109,7 @@ def planted(name, fun):
     return lambda: [Sample("sin", fnp.sin, (X,), {}), Sample(name, fun, (X,), {}), Sample("cos", fnp.cos, (X,), {})]
 
 
-def test_a_wrong_rule_is_found(monkeypatch, capsys, tmp_path):
+def test_wrong_rule_is_found(monkeypatch, capsys, tmp_path):
     monkeypatch.setattr(primitives_table, "samples", planted("wrong_sin", lambda x: fnp.exp(wrong_sin(x))))
     assert run("--primitives", "--html", str(tmp_path / "table.html"), "--without", "jit") == 1
     printed = capsys.readouterr().out
@@ -121,7 +121,7 @@ def test_a_wrong_rule_is_found(monkeypatch, capsys, tmp_path):
     assert "First to differ, vjp and jvp: wrong_sin at" in page
 
 
-def test_a_function_that_raises_is_one_line(monkeypatch):
+def test_raising_function_is_one_line(monkeypatch):
     def raising(x):
         raise ZeroDivisionError("oh")
 
@@ -132,7 +132,7 @@ def test_a_function_that_raises_is_one_line(monkeypatch):
     assert page_of_table(table).count("error") >= 1
 
 
-def test_a_known_divergence_is_named(monkeypatch):
+def test_known_divergence_is_named(monkeypatch):
     monkeypatch.setattr(primitives_table, "samples", lambda: [Sample("x", lambda x: x**0.0, (np.zeros(2),), {})])
     (line,) = check_primitives(kinds=["value", "reverse"]).lines
     assert line.ok
@@ -140,7 +140,7 @@ def test_a_known_divergence_is_named(monkeypatch):
     assert "x**0.0 at x = 0" in line.notes[0]
 
 
-def test_an_interrupt_leaves_what_there_is(monkeypatch, capsys, tmp_path):
+def test_interrupt_prints_finished_rows(monkeypatch, capsys, tmp_path):
     def interrupt(x):
         raise KeyboardInterrupt
 
@@ -155,14 +155,14 @@ def test_an_interrupt_leaves_what_there_is(monkeypatch, capsys, tmp_path):
     assert (found["checked"], found["total"]) == (1, 3)
 
 
-def test_several_calls_are_one_line():
+def test_several_calls_share_one_line():
     table = check_primitives(["fft.fft"], kinds=["value", "reverse"])
     assert [line.name for line in table.lines] == ["fft.fft"]
     assert table.ok
     assert set(table.lines[0].cells) == {"value", "reverse"}
 
 
-def test_names_may_stand_for_all_below_them():
+def test_namespace_name_selects_its_functions():
     chosen = {sample.name for sample in primitives_table._chosen(["linalg", "sum"])}
     assert "linalg.svd" in chosen
     assert "sum" in chosen
@@ -174,7 +174,7 @@ def test_names_may_stand_for_all_below_them():
 # One function.
 
 
-def test_a_function_of_a_module(module, capsys, tmp_path):
+def test_function_of_a_module(module, capsys, tmp_path):
     np.save(tmp_path / "x.npy", X)
     arguments = ["my_model:good", "--args", "{'w': f64[2,3]}", "x.npy", "scale=2.0"]
     assert run(*arguments, "--json", "report.json", "--html", "report.html", *QUICK) == 0
@@ -188,7 +188,7 @@ def test_a_function_of_a_module(module, capsys, tmp_path):
     assert "<code>good</code>" in Path("report.html").read_text(encoding="utf-8")
 
 
-def test_a_wrong_function_is_blamed(module, capsys):
+def test_wrong_function_is_blamed(module, capsys):
     assert run("my_model.py:bad", "--args", "f64[3]", "--order", "1", *QUICK) == 1
     printed = capsys.readouterr().out
     assert "First to differ, gradient and jvp: wrong_sin at " in printed
@@ -196,7 +196,7 @@ def test_a_wrong_function_is_blamed(module, capsys):
     assert "FAILED in 2 of 3 quantities" in printed
 
 
-def test_a_function_in_a_class_and_chosen_arguments(module, capsys):
+def test_method_and_selected_arguments(module, capsys):
     assert run("my_model:Model.loss", "--args", "array([1.0, f64])", "--seed", "3", *QUICK) == 0
     assert run("my_model:good", "--args", "{'w': f64[2,3]}", "f64[3]", "--argnums", "1", "--device", "cpu", *QUICK) == 0
     assert "params" not in capsys.readouterr().out
@@ -216,7 +216,7 @@ def test_a_function_in_a_class_and_chosen_arguments(module, capsys):
         (["--primitives", "--only", "nothing"], "there is no such function in the table, got 'nothing'"),
     ],
 )
-def test_what_cannot_be_run_says_why(module, capsys, arguments, message):
+def test_unusable_function_says_why(module, capsys, arguments, message):
     assert run(*arguments) == 2
     said = capsys.readouterr()
     assert re.search(message, said.err)
@@ -224,14 +224,14 @@ def test_what_cannot_be_run_says_why(module, capsys, arguments, message):
 
 
 @pytest.mark.parametrize("arguments", [[], ["my_model:good", "--primitives"], ["--without", "everything"]])
-def test_what_is_no_command_shows_the_usage(arguments, capsys):
+def test_unknown_command_shows_usage(arguments, capsys):
     with pytest.raises(SystemExit) as caught:
         run(*arguments)
     assert caught.value.code == 2
     assert "usage: python -m funcgrad.interop" in capsys.readouterr().err
 
 
-def test_the_command_runs_as_a_module(module):
+def test_command_runs_as_module(module):
     command = [sys.executable, "-W", "error", "-m", "funcgrad.interop"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "JAX_PLATFORMS": "cpu"}
 
@@ -263,7 +263,7 @@ def test_the_command_runs_as_a_module(module):
         ("inf", np.inf),
     ],
 )
-def test_literals(text, value):
+def test_arguments_as_literals(text, value):
     ((found,), kwargs) = read_arguments([text])
     assert found == value
     assert type(found) is type(value)
@@ -285,7 +285,7 @@ def test_literals(text, value):
         ("u8[100](2, 3)", (100,), "uint8"),
     ],
 )
-def test_random_numbers(text, shape, dtype):
+def test_arguments_as_random_numbers(text, shape, dtype):
     ((found,), _), ((again,), _), ((other,), _) = [read_arguments([text], seed) for seed in (0, 0, 1)]
     assert (found.shape, found.dtype) == (shape, np.dtype(dtype))
     np.testing.assert_array_equal(found, again)
@@ -295,7 +295,7 @@ def test_random_numbers(text, shape, dtype):
         assert np.any(found != other)
 
 
-def test_keywords_and_containers():
+def test_arguments_as_keywords_and_containers():
     np.testing.assert_array_equal(read_arguments(["array([[1, 2.5], [0, -1]])"])[0][0], [[1, 2.5], [0, -1]])
     args, kwargs = read_arguments(["[f64[2], 1.0]", "n=3", "w={'a': f64[2]}"])
     assert args[0][0].shape == (2,)
@@ -308,7 +308,7 @@ def test_keywords_and_containers():
 @pytest.mark.parametrize(
     "text", ["f64[-1]", "f64[1.5]", "f65[3]", "open('x')", "__import__('os')", "f64[3](1)", "{**{}}"]
 )
-def test_what_is_no_argument(text):
+def test_invalid_argument_text_raises(text):
     with pytest.raises(errors.InputError, match="the text is no argument"):
         read_arguments([text])
 
@@ -337,7 +337,7 @@ def table_of(*lines):
     return Table(("value", "reverse"), len(lines), {"device": "cpu <0>"}, list(lines))
 
 
-def test_pages_are_whole_and_load_nothing():
+def test_html_pages_are_valid_and_self_contained():
     fine, bad = Cell(1.0, True, "agree"), Cell(np.inf, False, "funcgrad <stands> alone")
     odd = Cell(np.nan, True, "not compared, both refuse: E")
     table = table_of(
@@ -360,7 +360,7 @@ def test_pages_are_whole_and_load_nothing():
     assert "FAILED in 2 of 4 functions: bad&lt;, none." in page
 
 
-def test_colours_with_rich(capsys):
+def test_output_has_colours_with_rich(capsys):
     assert main(["--primitives", "--only", "tanh", *QUICK, "--color", "always"]) == 0
     printed = capsys.readouterr().out
     assert "\x1b[" in printed
@@ -372,12 +372,12 @@ def test_colours_with_rich(capsys):
     assert "\x1b[1;31m✗ 9e+09" in capsys.readouterr().out
 
 
-def test_no_colours_without_rich(monkeypatch):
+def test_output_has_no_colours_without_rich(monkeypatch):
     monkeypatch.setitem(sys.modules, "rich", None)
     assert type(printing.terminal("always")) is printing.Plain
 
 
-def test_numbers_in_few_characters():
+def test_numbers_are_short():
     told = [printing.ulps_text(Cell(ulps, True, "")) for ulps in (0.0, 1.4, 9999.0, 1e12, np.inf, np.nan)]
     assert told == ["0", "1", "9999", "1e+12", "inf", "–"]
 
@@ -385,14 +385,14 @@ def test_numbers_in_few_characters():
 # The helper for pytest.
 
 
-def test_the_helper_passes_and_fails():
+def test_pytest_helper_passes_and_fails():
     report = assert_agrees(lambda x: np.sum(np.exp(x)), X, also=(), order=1)
     assert len(report.rows) == 3
     with pytest.raises(AssertionError, match="First to differ, gradient and jvp: wrong_sin at"):
         assert_agrees(lambda x: fnp.sum(wrong_sin(x)), X, also=())
 
 
-def test_the_helper_does_not_hide_the_report_behind_its_own_lines(tmp_path):
+def test_pytest_helper_shows_the_report(tmp_path):
     test = tmp_path / "test_mine.py"
     test.write_text(MODULE + "\nfrom funcgrad.interop.pytest_helper import assert_agrees\n\ndef test_bad():\n"
                     "    assert_agrees(bad, np.ones(2), also=())\n", encoding="utf-8")  # fmt: skip
@@ -409,7 +409,7 @@ def test_the_helper_does_not_hide_the_report_behind_its_own_lines(tmp_path):
     assert "pytest_helper.py" not in done.stdout
 
 
-def test_the_helper_skips_without_jax(monkeypatch):
+def test_pytest_helper_skips_without_jax(monkeypatch):
     monkeypatch.setitem(sys.modules, "jax", None)
     monkeypatch.setitem(sys.modules, "jax.numpy", None)
     with pytest.raises(BaseException, match="JAX cannot be imported") as caught:

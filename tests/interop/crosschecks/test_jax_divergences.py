@@ -487,7 +487,7 @@ def test_every_entry_has_a_reason():
     assert len({entry.name for entry in TABLE}) == len(TABLE)
 
 
-def test_jax_dies_of_what_is_written_everywhere_and_reversed():
+def test_jax_crashes_on_full_reversed_scatter():
     """Check a program that ends the process: XLA's simplifier turns this scatter into a map, and aborts.
 
     A write to all elements of an array is therefore not a scatter here, see ``primitives.index_spec.covers_all``.

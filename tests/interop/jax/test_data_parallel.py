@@ -131,7 +131,7 @@ def processes(folder, numbers, *, of, steps, patience=20):
 
 
 @pytest.mark.parametrize("made_by_jax", [False, *[True] * hasattr(jax, "make_mesh")])  # the newest: explicit axes
-def test_shardings_of_any_mesh_are_passed_through(made_by_jax):
+def test_sharding_of_any_mesh_is_kept(made_by_jax):
     mesh = jax.make_mesh((1,), ("data",)) if made_by_jax else Mesh(np.array(jax.devices()[:1]), ("data",))
 
     def loss(w, x):
@@ -145,7 +145,7 @@ def test_shardings_of_any_mesh_are_passed_through(made_by_jax):
         np.testing.assert_allclose(found, grad(loss)(w, x), rtol=1e-12)
 
 
-def test_the_example_gives_the_gradient_of_one_device(tmp_path):
+def test_example_matches_single_device(tmp_path):
     until = time.monotonic() + LIMIT
     example = Process(tmp_path, "example", ROOT / "examples" / "data_parallel.py", devices=1)
     try:
@@ -157,7 +157,7 @@ def test_the_example_gives_the_gradient_of_one_device(tmp_path):
     assert float(found[1]) < 1e-12
 
 
-def test_two_processes_give_the_gradient_of_one(tmp_path):
+def test_two_processes_match_single_process(tmp_path):
     until = time.monotonic() + LIMIT
     with processes(tmp_path, (0, 1), of=2, steps=2) as both:
         assert [one.wait(until) for one in both] == [0, 0], "\n".join(one.output for one in both)
@@ -169,7 +169,7 @@ def test_two_processes_give_the_gradient_of_one(tmp_path):
 
 
 @pytest.mark.parametrize("victim", [0, 1], ids=["the coordinator", "another"])
-def test_a_process_that_dies_ends_the_other_with_an_error(tmp_path, victim):
+def test_dead_process_ends_other_process_with_error(tmp_path, victim):
     until = time.monotonic() + LIMIT
     with processes(tmp_path, (0, 1), of=2, steps=2000) as both:
         for one in both:
@@ -180,7 +180,7 @@ def test_a_process_that_dies_ends_the_other_with_an_error(tmp_path, victim):
         assert re.search("another task died|heartbeat|Socket closed|Connection", survivor.output), survivor.output
 
 
-def test_a_process_that_never_comes_is_an_error(tmp_path):
+def test_missing_process_is_an_error(tmp_path):
     until = time.monotonic() + LIMIT
     with processes(tmp_path, (0,), of=2, steps=1, patience=2) as (alone,):
         assert alone.wait(until) != 0, alone.output

@@ -18,7 +18,7 @@ CPU = jax.devices("cpu")[0]
 
 
 @pytest.mark.parametrize("where", ["cpu", "cpu:0", CPU, jax.sharding.SingleDeviceSharding(CPU)])
-def test_trees_are_moved(where):
+def test_device_put_moves_trees(where):
     moved = device_put({"w": X, "n": (2, None, 1.5, np.float32(1), jnp.ones(2))}, where)
     leaves = jax.tree.leaves(moved)
     assert all(isinstance(leaf, jax.Array) and leaf.devices() == {CPU} for leaf in leaves)
@@ -26,7 +26,7 @@ def test_trees_are_moved(where):
     np.testing.assert_array_equal(moved["w"], X)
 
 
-def test_64_bits_are_kept():
+def test_device_put_keeps_64_bits():
     with precision_switch(jax)(False):
         assert device_put(X, "cpu").dtype == np.float64
         assert device_put(np.arange(3), "cpu").dtype == np.int64
@@ -51,7 +51,7 @@ def test_operations_stay_where_the_values_are():
         assert result.devices() == {CPU}
 
 
-def test_derivatives_come_home():
+def test_derivatives_return_to_host():
     f = lambda x: fnp.sum(fnp.sin(device_put(x * 2, "cpu")))
     expected = 2 * np.cos(2 * X)
     slope = grad(f)(X)
@@ -67,7 +67,7 @@ def test_derivatives_come_home():
     assert type(vjp(lambda x: device_put(x, "cpu"), X)[1](jnp.ones(3))[0]) is np.ndarray
 
 
-def test_a_missing_gpu_names_the_plugin(monkeypatch):
+def test_missing_gpu_error_names_plugin(monkeypatch):
     monkeypatch.delenv("JAX_PLATFORMS", raising=False)
     monkeypatch.setattr(devices, "entry_points", lambda group: [])
     with pytest.raises(
@@ -87,7 +87,7 @@ def test_a_missing_gpu_names_the_plugin(monkeypatch):
         device_put(X, "gpu")
 
 
-def test_what_is_no_device_is_refused():
+def test_invalid_device_raises():
     with pytest.raises(DeviceError, match=r"got 'cpu:99'. .* 'cpu:0'"):
         device_put(X, "cpu:99")
     with pytest.raises(DeviceError, match=r"'quantum', got cpu only. Platforms are cpu, gpu"):
@@ -100,7 +100,7 @@ def test_what_is_no_device_is_refused():
         default_device(jax.sharding.SingleDeviceSharding(CPU)).__enter__()
 
 
-def test_the_default_device_comes_back():
+def test_default_device_is_restored():
     before = jax.config.jax_default_device
     with default_device("cpu") as device:
         assert device == CPU

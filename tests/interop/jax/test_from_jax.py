@@ -106,17 +106,17 @@ TRANSFORMS = {
 
 @functions
 @pytest.mark.parametrize("transform", TRANSFORMS)
-def test_transforms_of_a_function_of_jax(name, transform):
+def test_transforms_of_jax_function(name, transform):
     theirs, ours = FUNCTIONS[name]
     close(TRANSFORMS[transform](from_jax(theirs)), TRANSFORMS[transform](ours))
 
 
 @pytest.mark.parametrize("name", ["plain", "compiled"])
-def test_the_referee_agrees(name):
+def test_derivatives_match_differences(name):
     check_grads(from_jax(FUNCTIONS[name][0]), (X,))
 
 
-def test_own_rules_of_jax_are_followed():
+def test_custom_rules_of_jax_are_used():
     close(grad(from_jax(doubled_slope))(0.5), np.float64(2 * np.cos(0.5)))
     close(grad(grad(from_jax(doubled_slope)))(0.5), np.float64(-2 * np.sin(0.5)))
     for transform in (grad, jacfwd):
@@ -125,7 +125,7 @@ def test_own_rules_of_jax_are_followed():
         jvp(from_jax(doubled_slope), (0.5,), (1.0,))
 
 
-def test_between_functions_of_funcgrad():
+def test_jax_function_between_funcgrad_functions():
     @custom_vjp
     def clipped(x):
         return x
@@ -135,13 +135,13 @@ def test_between_functions_of_funcgrad():
     close(grad(f)(X), np.cos(X))
 
 
-def test_branches_on_values_are_taken_when_it_is_not_compiled():
+def test_branches_on_values_without_jit():
     f = from_jax(lambda x: x**2 if x > 0 else -x)
     assert (grad(f)(3.0), grad(f)(-3.0)) == (6.0, -1.0)
     assert grad(grad(f))(3.0) == 2.0
 
 
-def test_containers_in_and_out():
+def test_container_arguments_and_results():
     Pair = namedtuple("Pair", "a b")
 
     def g(params, x, *, scale):
@@ -157,7 +157,7 @@ def test_containers_in_and_out():
     close(jacrev(partial(from_jax(g), scale=2.0), (0, 1))(*args), jacrev(partial(f, scale=2.0), (0, 1))(*args))
 
 
-def test_what_is_no_array_reaches_the_function_as_it_is():
+def test_nonarray_arguments_pass_unchanged():
     seen = []
 
     def g(x, n, rate, mode, skip=None):
@@ -172,7 +172,7 @@ def test_what_is_no_array_reaches_the_function_as_it_is():
     assert seven == 7
 
 
-def test_static_arguments_of_a_compiled_function():
+def test_static_arguments_of_jitted_function():
     power = from_jax(jax.jit(lambda x, n: x**n, static_argnums=1))
     close(power(X, 3), X**3)
     close(grad(lambda x: fnp.sum(power(x, 3)))(X), 3 * X**2)
@@ -208,7 +208,7 @@ def test_dtypes_are_kept(dtype):
     np.testing.assert_allclose(slope, grad(lambda x: fnp.sum(fnp.abs(x * fnp.sin(x))))(x), rtol=1e-5)
 
 
-def test_double_precision_is_entered_and_left():
+def test_x64_mode_is_entered_and_left():
     f = from_jax(lambda x: jnp.sin(x) * jnp.linspace(0.0, 1.0, 3))
     with precision_switch(jax)(False):
         close(f(X), np.sin(X) * np.linspace(0, 1, 3))
@@ -221,7 +221,7 @@ def test_double_precision_is_entered_and_left():
         assert jnp.ones(2).dtype == np.float32
 
 
-def test_what_jax_made_of_an_array_before_is_not_used():
+def test_cached_jax_conversion_is_not_used():
     # JAX keeps conversions of an ndarray, in every precision, while something refers to the conversions.
     x = np.array([0.1, 0.2, 0.3])
     with precision_switch(jax)(False):
@@ -246,7 +246,7 @@ def test_memory_is_not_shared():
     close(pullback(np.ones(3))[0], 2 * X)
 
 
-def test_a_closed_over_array_may_change():
+def test_closed_over_array_may_change():
     table = X.copy()
     f = from_jax(lambda x: x * table)
     _, pullback = vjp(f, X)
@@ -255,13 +255,13 @@ def test_a_closed_over_array_may_change():
     close(f(X), np.zeros(3))
 
 
-def test_gradients_belong_to_the_caller():
+def test_caller_owns_gradients():
     slope = grad(lambda x: fnp.sum(from_jax(jnp.sin)(x)))(X)
     slope += 1
     close(slope, np.cos(X) + 1)
 
 
-def test_jax_arrays_stay_with_jax():
+def test_jax_arrays_stay_jax_arrays():
     x = jnp.asarray(X)
     f = from_jax(lambda x: jnp.sin(x) * x)
     assert isinstance(f(x), jax.Array)
@@ -275,7 +275,7 @@ def test_jax_arrays_stay_with_jax():
 
 
 @pytest.mark.parametrize("key", [jax.random.key(0), jax.random.PRNGKey(0)])
-def test_random_keys_go_along(key):
+def test_random_keys_are_arguments(key):
     f = from_jax(lambda x, key: x * jax.random.normal(key, x.shape))
     noise = f(np.ones(3), key)
     assert type(noise) is np.ndarray
@@ -285,7 +285,7 @@ def test_random_keys_go_along(key):
     assert from_jax(jax.random.split)(key, 2).shape == keys.shape
 
 
-def test_constants_on_purpose():
+def test_stop_gradient_and_no_grad():
     f = from_jax(jnp.sin)
     close(grad(lambda x: fnp.sum(x * stop_gradient(f(x))))(X), np.sin(X))
     close(grad(lambda x: fnp.sum(x * no_grad(f)(x)))(X), np.sin(X))
@@ -323,7 +323,7 @@ jax.tree_util.register_pytree_node(
 )
 
 
-def test_containers_of_jax():
+def test_jax_pytree_nodes():
     g = from_jax(lambda line, x: Line(line.slope * x, line.height, "out"))
     out = g(Line(X, 2.0), X)
     assert (type(out), out.name) == (Line, "out")
@@ -333,7 +333,7 @@ def test_containers_of_jax():
     close(grad(lambda line: fnp.sum(g(line, X).slope))(Line(X, 2.0)).slope, X)
 
 
-def test_adopted_containers_of_jax():
+def test_adopted_jax_pytree_nodes():
     curve = adopt([Curve(X, Curve(None, 2.0)), Curve(X, 1.0)])[0]
     slope = grad(lambda c: fnp.sum(from_jax(lambda c: c.slope**2 * c.height.height)(c)))(curve)
     assert (type(slope), type(slope.height), slope.height.slope) == (Curve, Curve, None)
@@ -341,7 +341,7 @@ def test_adopted_containers_of_jax():
     assert adopt(curve) is curve
 
 
-def test_arguments_are_checked():
+def test_invalid_arguments_raise():
     with pytest.raises(InputError, match="from_jax: the first argument must be a function"):
         from_jax(X)
     with pytest.raises(FuncgradError):
@@ -356,7 +356,7 @@ def test_threads():
         close(result, grad(total(lambda x: np.sin(x) * x))(X * i))
 
 
-def test_without_jax_the_extra_is_named():
+def test_error_without_jax_names_the_extra():
     code = """
 import sys
 sys.modules["jax"] = sys.modules["jax.numpy"] = None

@@ -160,14 +160,14 @@ def test_jax_gradient_of_gradient(name):
 
 
 @cases
-def test_jax_differentiates_the_function_to_the_same_result(name):
+def test_jax_grad_matches_grad(name):
     """Check JAX's rules for the operations of funcgrad's primitives, without any of funcgrad's rules."""
     fun, *args = FUNCTIONS[name]
     assert_close(jax.jit(jax.grad(fun))(*args), grad(fun)(*args))
 
 
 @cases
-def test_32_bits_stay_32_bits(x32, name):
+def test_float32_is_kept_under_jit(x32, name):
     fun, *args = FUNCTIONS[name]
     slope = jax.jit(grad(fun))(*args)
     assert {leaf.dtype for leaf in jax.tree.leaves(slope)} == {np.dtype(np.float32)}
@@ -175,7 +175,7 @@ def test_32_bits_stay_32_bits(x32, name):
 
 
 @pytest.mark.parametrize("name", ["logsumexp", "cumsum", "where", "number"])
-def test_32_bits_stay_32_bits_without_jit(x32, name):
+def test_float32_is_kept_without_jit(x32, name):
     fun, *args = FUNCTIONS[name]
     slope = grad(fun)(*on_jax(args))
     assert slope.dtype == np.float32
@@ -183,7 +183,7 @@ def test_32_bits_stay_32_bits_without_jit(x32, name):
 
 
 @pytest.mark.parametrize("name", ["logsumexp", "cumsum", "where", "statistics", "broadcasting"])
-def test_float32_arrays_stay_float32_in_x64_mode(name):
+def test_float32_is_kept_in_x64_mode(name):
     fun, *args = FUNCTIONS[name]
     single = [jnp.asarray(x, jnp.float32) for x in args]
     assert jax.jit(grad(fun))(*single).dtype == np.float32
@@ -214,7 +214,7 @@ POINT = np.array([0.3, 0.7, 1.1])
         lambda f: lambda x: jax.vmap(lambda t: vjp(grad(f), x)[1](t)[0])(jnp.eye(3)),
     ],
 )
-def test_second_derivatives_mix(transformed):
+def test_second_derivatives_mixing_both_libraries(transformed):
     result = transformed(cubic)(jnp.asarray(POINT))
     assert is_jax(result)
     assert_close(result, hessian(cubic)(POINT))
@@ -242,7 +242,7 @@ def test_gradient_inside_jax_control_flow():
     assert_close(slope(-POINT), np.zeros(3))
 
 
-def test_any_jax_leaf_wins():
+def test_one_jax_leaf_makes_all_results_jax():
     def fun(tree):
         return fnp.sum(tree["jax"] * tree["numpy"] * tree["float"])
 
@@ -252,7 +252,7 @@ def test_any_jax_leaf_wins():
     assert_close(slope, {"float": 11.0, "jax": np.array([15.0, 20.0]), "numpy": np.array([5.0, 10.0])})
 
 
-def test_numpy_leaves_with_jax_leaves_without_x64(x32):
+def test_numpy_leaves_beside_jax_leaves_without_x64(x32):
     slope = grad(lambda x, y, z: fnp.sum(x * y * z), (0, 1, 2))(2.0, np.ones(3), jnp.ones(3))
     assert is_jax(slope)
     assert {leaf.dtype for leaf in slope} == {np.dtype(np.float32)}
@@ -294,7 +294,7 @@ def test_cotangents_and_tangents_become_jax_values(x32, ct):
 
 
 @pytest.mark.parametrize("constant", [stop_gradient, no_grad(lambda x: x * 1.0), no_grad(lambda x: x)])
-def test_constants_are_constants_for_jax_too(constant):
+def test_stop_gradient_is_constant_for_jax(constant):
     def fun(x):
         return x * constant(x)
 
@@ -305,7 +305,7 @@ def test_constants_are_constants_for_jax_too(constant):
     assert jax.grad(grad(fun))(3.0) == 0.0
 
 
-def test_nothing_is_fetched_or_sent_by_a_pullback():
+def test_pullback_transfers_nothing():
     """Check that the backward pass moves nothing to or from the device, if the rules need no new constants."""
     x = jnp.array([0.5, 1.0])
     _, pullback = vjp(lambda x: fnp.exp(fnp.sin(x) * x), x)
@@ -344,7 +344,7 @@ def test_results_stay_on_their_devices():
     subprocess.run([sys.executable, "-c", MANY_DEVICES], check=True, env=environment)
 
 
-def test_an_error_is_raised_where_a_value_is_asked_of_a_jitted_function():
+def test_branch_on_value_under_jit_raises():
     def fun(x):
         return x * x if x > 0 else -x
 

@@ -93,7 +93,7 @@ TRANSFORMS = {
 
 @functions
 @pytest.mark.parametrize("transform", TRANSFORMS)
-def test_inside_and_outside(name, transform):
+def test_jit_inside_and_around_transforms(name, transform):
     f, run = FUNCTIONS[name], TRANSFORMS[transform]
     expected = run(f, lambda g: g)
     close(run(jit(f), lambda g: g), expected)
@@ -102,7 +102,7 @@ def test_inside_and_outside(name, transform):
         close(run(jit(f), jit), expected)
 
 
-def test_more_transforms_around():
+def test_jit_inside_more_transforms():
     f = jit(wave)
     close(linearize(f, X)[1](X), linearize(wave, X)[1](X))
     close(linear_transpose(jit(lambda x: W @ x), X)(np.ones(2)), linear_transpose(lambda x: W @ x, X)(np.ones(2)))
@@ -116,7 +116,7 @@ def test_more_transforms_around():
     check_grads(f, (X,))
 
 
-def test_it_is_compiled_once_for_shapes_and_dtypes():
+def test_compiled_once_per_shapes_and_dtypes():
     runs = []
 
     @jit
@@ -130,7 +130,7 @@ def test_it_is_compiled_once_for_shapes_and_dtypes():
     assert runs == [((3,), np.float64), ((3,), np.float32), ((2, 3), np.float64)]
 
 
-def test_forward_and_backward_are_compiled_once():
+def test_forward_and_backward_compile_once():
     runs = []
 
     def f(x):
@@ -159,7 +159,7 @@ def test_residuals_stay_on_the_device():
     close(jax.tree.map(lambda a, b: a + b, *[pullback(np.eye(2)[i]) for i in range(2)]), pullback(np.ones(2)))
 
 
-def test_an_unbatched_residual_is_kept_once():
+def test_unbatched_residual_is_saved_once():
     f = jit(lambda w, x: np.tanh(w @ x))
     shapes = []
 
@@ -173,7 +173,7 @@ def test_an_unbatched_residual_is_kept_once():
     close(got[0][7], vjp(lambda w, x: np.tanh(w @ x), W, X)[1](np.ones(2))[0])
 
 
-def test_rules_are_those_of_funcgrad():
+def test_funcgrad_rules_are_used():
     # JAX's own derivatives of these powers are nan; see funcgrad.interop.crosschecks.divergences
     assert grad(jit(lambda x: x**0.0))(0.0) == 0.0
     assert grad(grad(jit(lambda x: x**1.0)))(0.0) == 0.0
@@ -181,7 +181,7 @@ def test_rules_are_those_of_funcgrad():
     assert jit(grad(lambda x: x**0.0))(0.0) == 0.0
 
 
-def test_own_rules():
+def test_custom_rules():
     @custom_vjp
     def clipped(x):
         return np.multiply(x, 1.0)
@@ -202,7 +202,7 @@ def test_own_rules():
         np.testing.assert_allclose(jax.grad(jit(g))(X), grad(g)(X), rtol=1e-12)
 
 
-def test_functions_of_jax_inside():
+def test_jax_functions_inside():
     f = from_jax(lambda x: jax.lax.cumlogsumexp(x))
     close(jit(f)(X), f(X))
     close(jit(grad(total(f)))(X), grad(total(f))(X))
@@ -210,7 +210,7 @@ def test_functions_of_jax_inside():
     close(from_jax(jit(wave))(X), wave(X))
 
 
-def test_constants_on_purpose():
+def test_stop_gradient_and_no_grad():
     close(grad(jit(lambda x: fnp.sum(x * stop_gradient(x))))(X), X)
     close(grad(jit(lambda x: fnp.sum(x * no_grad(np.sin)(x))))(X), np.sin(X))
     close(grad(lambda x: fnp.sum(x * no_grad(jit(np.sin))(x)))(X), np.sin(X))
@@ -221,7 +221,7 @@ def test_constants_on_purpose():
 # closures
 
 
-def test_closing_over_values_that_are_transformed():
+def test_closure_over_transformed_values():
     def f(w):
         return jit(lambda x: w * x * w)(3.0)
 
@@ -231,7 +231,7 @@ def test_closing_over_values_that_are_transformed():
     np.testing.assert_allclose(jax.jit(jax.grad(f))(2.0), 12.0)
 
 
-def test_closing_over_changes():
+def test_closure_over_changing_value():
     holder = {}
     g = jit(lambda x: holder["w"] * x)
 
@@ -247,7 +247,7 @@ def test_closing_over_changes():
         g(1.0)
 
 
-def test_closing_over_both_in_the_result_and_with_the_arguments():
+def test_closure_used_in_result_and_with_arguments():
     def f(w):
         a, (b, c) = jit(lambda x: (x + 1, (w, grad(lambda y: y * w * x)(1.0))))(3.0)
         return a + 10 * b + 100 * c
@@ -255,7 +255,7 @@ def test_closing_over_both_in_the_result_and_with_the_arguments():
     assert grad(f)(2.0) == 10 + 300
 
 
-def test_closing_over_arrays():
+def test_closure_over_arrays():
     table = X.copy()
     close(jit(lambda x: x * table)(X), X**2)
     close(jit(lambda x: x * jnp.asarray(table))(X), X**2)
@@ -306,7 +306,7 @@ def test_numbers():
 @pytest.mark.parametrize(
     "dtype", ["float16", "float32", "float64", "complex64", "complex128", "uint8", "int32", "int64", "bool"]
 )
-def test_dtypes_are_numpys(dtype):
+def test_dtypes_match_numpy(dtype):
     x = (X * 3).astype(dtype)
     for f in (lambda x: x * 2, lambda x: x[0], lambda x: x + np.float32(1), lambda x: x / 3, fnp.mean):
         got, expected = jit(f)(x), f(x)
@@ -355,12 +355,12 @@ def test_static_arguments():
     close(jit(lambda n, x: [x, -x][n], static_argnums=-2)(1, X), -X)
 
 
-def test_static_arguments_are_told_apart_by_type():
+def test_static_arguments_are_distinguished_by_type():
     f = jit(lambda n, x: x * n if isinstance(n, bool) else x + n, static_argnums=0)
     close((f(1, X), f(True, X), f(1.0, X)), (X + 1, X, X + 1.0))
 
 
-def test_bad_arguments_are_refused():
+def test_invalid_arguments_raise():
     with pytest.raises(InputError, match="jit: the first argument must be a function"):
         jit(X)
     with pytest.raises(InputError, match=r"jit: argument 1\['a'\] of <lambda> is not an array.* 'fast'.*static_argn"):
@@ -388,12 +388,12 @@ def test_bad_arguments_are_refused():
 
 @pytest.mark.parametrize("x", [np.ones(2, np.longdouble), np.longdouble(1.0), np.ones(2, np.clongdouble)])
 @pytest.mark.parametrize("call", [jit(np.sin), from_jax(jnp.sin), lambda x: device_put(x, "cpu")])
-def test_numbers_that_jax_has_not_are_refused(call, x):
+def test_long_double_raises(call, x):
     with pytest.raises(InputError, match=r"no numbers longer than float64.*got .*Shorten them with astype"):
         call(x)
 
 
-def test_arrays_of_other_kinds(tmp_path):
+def test_subclasses_and_other_array_kinds(tmp_path):
     mapped = np.memmap(tmp_path / "x", float, "w+", shape=3)
     mapped[:] = X
     for x in (mapped, X.astype(">f8"), X[::-1][::-1], np.asfortranarray(W), W[:, 1:]):
@@ -449,7 +449,7 @@ def _lookup(x):
         (_lookup, X, "return [1.0, 2.0][x[0].astype(int)]", "take(table, i, axis=0)"),
     ],
 )
-def test_what_cannot_be_compiled_names_line_and_remedy(fun, argument, line, remedy):
+def test_staging_error_names_line_and_remedy(fun, argument, line, remedy):
     for compiled in (jit(fun), jit(lambda x: fun(x)), compose_left(jit(fun), np.sin)):
         with pytest.raises(StagingError) as caught:
             compiled(argument)
@@ -460,7 +460,7 @@ def test_what_cannot_be_compiled_names_line_and_remedy(fun, argument, line, reme
     assert isinstance(caught.value, TypeError)
 
 
-def test_what_cannot_be_compiled_inside_and_outside_of_other_transforms():
+def test_staging_error_inside_and_around_transforms():
     for f in (jit(grad(lambda x: fnp.sum(_branch(x)))), grad(jit(lambda x: fnp.sum(_branch(x)))), vmap(jit(_branch))):
         with pytest.raises(StagingError, match=r"at .*test_jit.py:\d+ `if x\[0\] > 0:`"):
             f(PAIR if f.__name__ == "_branch" else X)
@@ -469,7 +469,7 @@ def test_what_cannot_be_compiled_inside_and_outside_of_other_transforms():
     close(jit(grad(lambda x: fnp.sum(_number(x)) if x.shape == () else fnp.sum(x)))(X), np.ones(3))
 
 
-def test_errors_of_the_function_come_through():
+def test_user_errors_pass_through():
     with pytest.raises(ZeroDivisionError):
         jit(lambda x: x * (1 // 0))(X)
     with pytest.raises(TypeError, match="incompatible shapes"):
@@ -478,7 +478,7 @@ def test_errors_of_the_function_come_through():
     close(f(X), X / 2)
 
 
-def test_a_value_that_leaks_is_recognised():
+def test_leaked_tracer_raises():
     leaked = []
     jit(lambda x: leaked.append(x * 2) or x)(X)
     with pytest.raises(EscapedTracerError):
@@ -507,7 +507,7 @@ def test_memory_is_not_shared():
             close(pulled, vjp(fun, x)[1](before)[0])
 
 
-def test_what_jax_made_of_an_array_before_is_not_used():
+def test_cached_jax_conversion_is_not_used():
     x = np.array([0.1, 0.2, 0.3])
     with precision_switch(jax)(False):
         held = jax.vjp(lambda x: jnp.multiply(x, x), x)
@@ -519,7 +519,7 @@ def test_what_jax_made_of_an_array_before_is_not_used():
     assert held
 
 
-def test_gradients_belong_to_the_caller():
+def test_caller_owns_gradients():
     slope = grad(jit(total(wave)))(X)
     slope *= 0
     assert slope.tolist() == [0, 0, 0]
@@ -558,7 +558,7 @@ def test_donated_memory():
     assert made.tolist() == [2, 2, 2]
 
 
-def test_jax_arrays_stay_with_jax():
+def test_jax_arrays_stay_jax_arrays():
     f, x = jit(wave), jnp.asarray(X)
     assert isinstance(f(x), jax.Array)
     np.testing.assert_allclose(f(x), wave(X), rtol=1e-14)
@@ -570,7 +570,7 @@ def test_jax_arrays_stay_with_jax():
     assert isinstance(jit(lambda i: i + 1)(jnp.arange(3)), jax.Array)
 
 
-def test_under_the_transforms_of_jax():
+def test_jit_under_jax_transforms():
     f = jit(wave)
     expected = grad(lambda x: fnp.sum(wave(x)))(X)
     np.testing.assert_allclose(jax.jit(f)(X), wave(X), rtol=1e-14)
@@ -581,7 +581,7 @@ def test_under_the_transforms_of_jax():
         assert jax.jit(f)(X).dtype == np.float32
 
 
-def test_double_precision_is_entered_and_left():
+def test_x64_mode_is_entered_and_left():
     f = jit(lambda x: x * np.linspace(0.0, 1.0, 3))
     with precision_switch(jax)(False):
         for _ in range(2):
@@ -595,7 +595,7 @@ def test_double_precision_is_entered_and_left():
     close(f(X), X * np.linspace(0, 1, 3))
 
 
-def test_random_keys_go_along():
+def test_random_keys_are_arguments():
     normal = from_jax(jax.random.normal)
     f = jit(lambda x, key: x * normal(key, x.shape))
     key = jax.random.key(1)
@@ -623,7 +623,7 @@ def test_axis_names():
         g(2.0)
 
 
-def test_nans_are_found():
+def test_debug_nans_finds_nan():
     with debug_nans():
         close(jit(grad(total(wave)))(X), grad(total(wave))(X))
         close(grad(total(jit(wave)))(X), grad(total(wave))(X))

@@ -157,7 +157,7 @@ def fresh(f):
 
 
 @pytest.mark.parametrize("f", PROGRAMS)
-def test_as_they_stand(f):
+def test_unchanged_programs(f):
     value, slope = f(X), grad(f)(X)
     given, inner = jax.numpy.asarray(X), jit(fresh(f))
     found = {
@@ -180,7 +180,7 @@ def test_second_derivatives(f):
     np.testing.assert_allclose(jit(hessian(fresh(f)))(X), expected, rtol=1e-8, atol=1e-9)
 
 
-def test_the_second_call_is_compiled():
+def test_second_call_is_compiled():
     runs = []
 
     def f(x):
@@ -195,14 +195,14 @@ def test_the_second_call_is_compiled():
 
 
 @pytest.mark.parametrize("f", [written, of_math, numbers, likelihood])
-def test_it_can_be_turned_off(f):
+def test_as_written_turns_rebuild_off(f):
     with as_written(), pytest.raises((StagingError, ValueError)):
         jit(fresh(f))(X)
     with as_written(), pytest.raises((StagingError, ValueError)):
         jax.jit(to_jax(fresh(f)))(X)
 
 
-def test_what_depends_on_values_is_refused_after_other_things_were_converted():
+def test_branch_on_values_raises_after_rebuild():
     def f(x):
         y = np.asarray(x) + math.sin(x[0])
         return y if y[0] > 0 else -y
@@ -228,7 +228,7 @@ class Model:
         return math.cos(x[0])
 
 
-def test_whatever_is_called():
+def test_all_kinds_of_callables():
     sine, model = math.sin(X[0]), Model()
     assert jit(fresh(scaled), static_argnums=1)(X, 3) == pytest.approx(3 * sine)
     assert jit(fresh(scaled), static_argnames="n")(X, n=3) == pytest.approx(3 * sine)
@@ -239,7 +239,7 @@ def test_whatever_is_called():
         np.testing.assert_allclose(jit(each(lambda x: math.sin(x)))(X), np.sin(X))
 
 
-def test_what_closes_over_values_of_another_transform():
+def test_closure_over_values_of_other_transform():
     def f(w):
         return jit(lambda x: math.sin(w) * np.asarray(x)[0])(X)
 
@@ -250,7 +250,7 @@ def test_what_closes_over_values_of_another_transform():
 @pytest.mark.filterwarnings("ignore:the matrix subclass:PendingDeprecationWarning")
 @pytest.mark.filterwarnings("ignore:Setting the shape:DeprecationWarning")
 @pytest.mark.parametrize(("f", "x"), ODD, ids=[f.__name__ for f, _ in ODD])
-def test_the_same_or_refused(f, x):
+def test_odd_programs_are_correct_or_raise(f, x):
     """Check that a program that catches errors, or checks types, gives the plain result or raises."""
     expected = f(x if isinstance(x, float) else x.copy())
     try:

@@ -45,7 +45,7 @@ SAME = {
 
 
 @pytest.mark.parametrize("name", SAME)
-def test_missing_numbers_are_left_out(name):
+def test_missing_values_are_skipped(name):
     f = lambda x: SAME[name](x) * 1.0
     value, slope = f(X), grad(f)(X)
     if name == "too few":
@@ -67,7 +67,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_needs_to_know_the_missing_numbers_is_refused(name):
+def test_methods_that_need_missing_values_raise(name):
     for run in (jit(REFUSED[name]), jit(grad(REFUSED[name]))):
         with pytest.raises(StagingError, match=r"^series\.isna\(\): pandas asks which numbers are missing"):
             run(X)

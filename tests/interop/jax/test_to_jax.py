@@ -39,22 +39,22 @@ def wave(x):
 @pytest.mark.parametrize(
     "fun", [wave, compose_left(np.cos, lambda x: W @ x, np.tanh, np.sum), lambda x: np.sum(vmap(grad(np.tanh))(x) ** 2)]
 )
-def test_under_jax(theirs, ours, fun):
+def test_to_jax_under_jax_transforms(theirs, ours, fun):
     close(theirs(to_jax(fun))(X), ours(fun)(X))
     close(theirs(to_jax(fun))(jnp.asarray(X)), ours(fun)(X))
 
 
-def test_vmap_of_jax():
+def test_to_jax_under_jax_vmap():
     close(jax.vmap(jax.grad(to_jax(wave)))(jnp.stack([X, 2 * X])), vmap(grad(wave))(np.stack([X, 2 * X])))
 
 
-def test_transforms_of_funcgrad_inside_and_outside():
+def test_funcgrad_transforms_inside_and_outside():
     close(to_jax(grad(wave))(X), grad(wave)(X))
     close(jax.jit(to_jax(hessian(wave)))(X), hessian(wave)(X))
     np.testing.assert_allclose(grad(to_jax(wave))(jnp.asarray(X)), grad(wave)(X), rtol=1e-12)
 
 
-def test_rules_of_the_users_are_followed():
+def test_custom_rules_are_used():
     @custom_vjp
     def doubled(x):
         return np.sin(x)
@@ -95,7 +95,7 @@ class Pair:
 jax.tree_util.register_pytree_node(Pair, lambda p: ((p.a, p.b), None), lambda _, children: Pair(*children))
 
 
-def test_containers_that_only_jax_knows():
+def test_jax_pytree_nodes():
     f = to_jax(lambda p: Pair(np.sin(p.a), p.b * 2))
     out = jax.jit(f)(Pair(X, 1.0))
     assert type(out) is Pair
@@ -103,7 +103,7 @@ def test_containers_that_only_jax_knows():
     close(jax.grad(lambda p: f(p).a.sum())(Pair(X, 1.0)).a, np.cos(X))
 
 
-def test_values_that_are_known_may_be_asked_for():
+def test_concrete_values_can_be_branched_on():
     f = to_jax(lambda x: x / 2 if np.sum(x) > 1 else float(x[0]) * x)
     close(f(X), X / 2)
     close(f(X / 10), 0.03 * X / 10)
@@ -114,7 +114,7 @@ def _branch(x):
     return pipe(x, np.sin, lambda y: y if y[0] > 0 else -y)
 
 
-def test_values_that_are_not_known_name_line_and_remedy():
+def test_abstract_value_error_names_line_and_remedy():
     inner = to_jax(grad(lambda x: np.sum(_branch(x))))
     for f, x in ((jax.jit(to_jax(_branch)), X), (jax.jit(inner), X), (jax.vmap(to_jax(_branch)), X[None])):
         with pytest.raises(StagingError) as caught:
@@ -129,7 +129,7 @@ def test_values_that_are_not_known_name_line_and_remedy():
         jax.jit(to_jax(lambda x: np.asarray(x) + 1))(X)
 
 
-def test_arguments_cannot_be_written_to_and_made_arrays_can():
+def test_arguments_are_read_only_buffers_are_writable():
     def f(x):
         out = fnp.zeros(3)
         out[1] = x[0] * 2
@@ -154,13 +154,13 @@ def test_memory_is_not_shared():
     close((y, z), (X, X[None]))
 
 
-def test_precision_is_that_of_jax():
+def test_precision_matches_jax():
     with precision_switch(jax)(False):
         assert to_jax(np.sin)(X.astype("float32")).dtype == np.float32
         assert jax.jit(to_jax(np.sin))(X).dtype == np.float32
     assert to_jax(np.sin)(X).dtype == np.float64
 
 
-def test_what_is_no_function_is_refused():
+def test_noncallable_raises():
     with pytest.raises(InputError, match="to_jax: the first argument must be a function"):
         to_jax(X)

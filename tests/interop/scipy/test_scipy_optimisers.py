@@ -70,7 +70,7 @@ def test_rosenbrock_without_derivatives(method):
 
 
 @pytest.mark.parametrize("method", [*VALUES, *GRADIENTS, *PRODUCTS, *HESSIANS])
-def test_trees_with_every_method(method):
+def test_every_method_on_trees(method):
     found = minimize(bowl, line(), (1.5,), method, tol=1e-8)
     assert type(found.x) is Line
     assert found.x.slope.shape == (1, 2)
@@ -80,7 +80,7 @@ def test_trees_with_every_method(method):
 
 
 @pytest.mark.parametrize("method", GRADIENTS)
-def test_as_good_as_with_differences_and_fewer_evaluations(method):
+def test_gradients_save_evaluations(method):
     own = scipy.optimize.minimize(rosenbrock, START, method=method)
     found = minimize(rosenbrock, START, method=method)
     assert found.fun < 1e-6
@@ -90,7 +90,7 @@ def test_as_good_as_with_differences_and_fewer_evaluations(method):
 
 
 @pytest.mark.parametrize("method", ["BFGS", "Newton-CG", "trust-exact"])
-def test_the_same_steps_as_with_derivatives_by_hand(method):
+def test_steps_match_manual_derivatives(method):
     own = scipy.optimize.minimize(
         scipy.optimize.rosen,
         START,
@@ -103,7 +103,7 @@ def test_the_same_steps_as_with_derivatives_by_hand(method):
     close(found.x, own.x, atol=1e-7)
 
 
-def test_the_default_methods_are_those_of_scipy():
+def test_default_methods_match_scipy():
     assert "hess_inv" in minimize(rosenbrock, START)
     assert isinstance(minimize(rosenbrock, START, bounds=(0, 2)).hess_inv, LinearOperator)
     held = minimize(rosenbrock, START, constraints={"type": "eq", "fun": lambda x: x[0] - 0.5})
@@ -111,7 +111,7 @@ def test_the_default_methods_are_those_of_scipy():
     assert "multipliers" in held or "njev" in held
 
 
-def test_gradient_of_the_answer_is_a_tree():
+def test_gradient_at_solution_is_a_tree():
     found = minimize(bowl, line(), options={"maxiter": 1})
     theirs = grad(bowl)(found.x)
     close(found.jac.slope, theirs.slope, rtol=1e-12)
@@ -119,7 +119,7 @@ def test_gradient_of_the_answer_is_a_tree():
     close(minimize(bowl, line(), method="trust-constr").grad.slope, [[0.0, 0.0]], atol=1e-6)
 
 
-def test_a_method_of_ones_own_gets_vector_gradient_and_products():
+def test_custom_method_gets_vector_gradient_and_products():
     def newton(fun, x, args, jac, hessp, callback, bounds, steps, **rest):
         for _ in range(steps):
             step, _ = cg(LinearOperator((x.size, x.size), matvec=lambda p, x=x: hessp(x, p)), jac(x), rtol=1e-12)
@@ -177,7 +177,7 @@ def test_complex_leaves(method):
         close(found.jac["z"], grad(loss)(found.x)["z"], atol=1e-12)
 
 
-def test_jax_leaves_stay_where_they_are():
+def test_jax_leaves_stay_on_device():
     (device,) = jax.devices("cpu")[-1:]
     params = device_put({"w": np.zeros(3), "b": np.zeros((), np.float32)}, device)
 
@@ -196,7 +196,7 @@ def test_jax_leaves_stay_where_they_are():
     close(fitted.x["w"], np.ones(3), atol=1e-7)
 
 
-def test_the_arguments_are_left_alone():
+def test_arguments_are_not_changed():
     start = START.copy()
     kept = []
     minimize(lambda x: (kept.append(x._val if hasattr(x, "_val") else x), rosenbrock(x))[1], start)
@@ -204,7 +204,7 @@ def test_the_arguments_are_left_alone():
     assert len({x.tobytes() for x in kept}) > 5  # each call received a new array
 
 
-def test_aux_of_the_answer():
+def test_aux_of_solution():
     found = minimize(lambda x: (np.sum((x - 1.0) ** 2), {"at": x * 2.0}), np.zeros(2), has_aux=True)
     close(found.aux["at"], [2.0, 2.0], atol=1e-6)
 
@@ -232,7 +232,7 @@ def test_callback_with_an_intermediate_result():
     close(seen[-1].fun, bowl(seen[-1].x))
 
 
-def test_callback_may_stop():
+def test_callback_stops_iteration():
     def enough(p):
         raise StopIteration
 
@@ -243,7 +243,7 @@ def test_callback_may_stop():
 
 
 @pytest.mark.parametrize("method", ["L-BFGS-B", "TNC", "SLSQP", "trust-constr", "Nelder-Mead", "Powell", "COBYQA"])
-def test_bounds_leaf_by_leaf(method):
+def test_bounds_per_leaf(method):
     bounds = Line((None, np.array([0.5, 4.0])), (2.5, 3.0))
     start = Line(np.array([[0.2, 0.3]]), 2.7)
     found = minimize(bowl, start, method=method, bounds=bounds, tol=1e-8)
@@ -267,18 +267,18 @@ def test_bounds_leaf_by_leaf(method):
     ],
     ids=str,
 )
-def test_bounds_of_one_array(bounds):
+def test_bounds_for_single_array(bounds):
     found = minimize(lambda x: np.sum((x - 1.0) ** 2), np.full(3, 0.1), bounds=bounds)
     close(found.x, [0.5, 0.5, 0.5])
 
 
-def test_bounds_of_one_matrix():
+def test_bounds_for_single_matrix():
     upper = np.array([[0.5, 2.0], [0.1, np.inf]])
     found = minimize(lambda x: np.sum((x - 1.0) ** 2), np.zeros((2, 2)), bounds=scipy.optimize.Bounds(-np.inf, upper))
     close(found.x, [[0.5, 1.0], [0.1, 1.0]], atol=1e-6)
 
 
-def test_bounds_may_leave_leaves_free():
+def test_bounds_leave_leaves_free():
     found = minimize(bowl, line(), bounds=Line(None, (None, 1.0)))
     close(found.x.offset, 1.0)
     close(found.x.slope, [[1.0, 1.0]], atol=1e-5)
@@ -293,12 +293,12 @@ def test_bounds_may_leave_leaves_free():
         (scipy.optimize.Bounds(np.zeros(2), np.ones(2)), ValueError, "a number for each of params"),
     ],
 )
-def test_bounds_that_do_not_fit(bounds, error, says):
+def test_mismatched_bounds_raise(bounds, error, says):
     with pytest.raises(error, match=f"^minimize: .*{says}"):
         minimize(bowl, line(), bounds=bounds)
 
 
-def test_bounds_of_one_array_that_do_not_fit():
+def test_mismatched_bounds_for_single_array_raise():
     with pytest.raises(ValueError, match=r"Give a scipy\.optimize\.Bounds"):
         minimize(rosenbrock, START, bounds=[(0, 1)] * 3)
     with pytest.raises(TypeError, match="complex numbers have no order"):
@@ -313,7 +313,7 @@ CIRCLE = {"type": "ineq", "fun": lambda p, r: r**2 - fnp.sum(p.slope**2), "args"
 
 @pytest.mark.parametrize("method", ["SLSQP", "trust-constr", "COBYQA"])
 @pytest.mark.parametrize("form", ["dictionary", "object"])
-def test_constraints_of_trees(method, form):
+def test_constraints_on_trees(method, form):
     def inside(p):
         return {"circle": fnp.sum(p.slope**2), "half": p.offset}
 
@@ -325,13 +325,13 @@ def test_constraints_of_trees(method, form):
     close(found.x.offset, 0.5, atol=1e-4)
 
 
-def test_linear_constraints_count_the_numbers():
+def test_linear_constraints_use_flattened_size():
     held = scipy.optimize.LinearConstraint([[1.0, 1.0, 1.0]], 1.0, 1.0)
     found = minimize(bowl, line(), method="trust-constr", constraints=held)
     close(np.sum(found.x.slope) + found.x.offset, 1.0)
 
 
-def test_constraints_derivatives_are_exact():
+def test_constraint_derivatives_are_exact():
     """Check that trust-constr needs few steps to full precision with exact second derivatives of the constraint."""
     on = scipy.optimize.NonlinearConstraint(lambda x: fnp.prod(x) - 1.0, 0.0, 0.0)
     found = minimize(lambda x: np.sum(x**2), np.array([2.0, 1.0, 0.3]), method="trust-constr", constraints=on)
@@ -339,7 +339,7 @@ def test_constraints_derivatives_are_exact():
     assert found.constr_violation < 1e-12
 
 
-def test_constraints_with_derivatives_are_refused():
+def test_constraints_with_derivatives_raise():
     for given in ({**CIRCLE, "jac": lambda p: p}, scipy.optimize.NonlinearConstraint(bowl, 0, 1, jac=lambda x: x)):
         with pytest.raises(TypeError, match="Leave jac and hess out"):
             minimize(bowl, line(), constraints=given)
@@ -381,7 +381,7 @@ def test_root_with_every_method(method):
     assert set(found.fun) == set(fun(found.x, 2.0))
 
 
-def test_root_hands_the_jacobian_over():
+def test_root_passes_jacobian_to_scipy():
     own = scipy.optimize.root(lambda v: list(pair({"x": v[0], "y": v[1]}).values()), [2.5, 0.1])
     found = root(pair, {"x": 2.5, "y": 0.1})
     assert found.njev == 1
@@ -399,7 +399,7 @@ def test_complex_root():
     close(found.x, 1j, atol=1e-9)
 
 
-def test_root_needs_as_many_equations():
+def test_root_with_wrong_number_of_equations_raises():
     with pytest.raises(TypeError, match="as many numbers as params has, got 2 for 1"):
         root(lambda x: np.array([x, 2 * x]), 1.0)
     close(root(lambda x: fnp.stack([x - 1.0, x - 2.0]), 0.0, method="lm").x, 1.5)
@@ -423,7 +423,7 @@ def test_root_scalar(method, given):
     close(found.root, np.log(2.0), rtol=1e-9)
 
 
-def test_root_scalar_hands_derivatives_over():
+def test_root_scalar_passes_derivatives_to_scipy():
     def calls(method, **given):
         return root_scalar(lambda x: x**3 - 2.0, method=method, **given).iterations
 
@@ -467,7 +467,7 @@ def test_least_squares(method, jac):
 
 
 @pytest.mark.parametrize("loss", ["linear", "soft_l1", "huber", "cauchy", "arctan"])
-def test_losses_against_differences(loss):
+def test_losses_match_differences(loss):
     noisy = Y.copy()
     noisy[::6] += 1.0
     own = scipy.optimize.least_squares(
@@ -481,7 +481,7 @@ def test_losses_against_differences(loss):
     close(found.cost, own.cost, rtol=1e-6)
 
 
-def test_a_loss_of_ones_own_is_differentiated():
+def test_custom_loss_is_differentiated():
     def rows(z):
         return np.stack([np.log1p(z), 1 / (1 + z), -1 / (1 + z) ** 2])
 
@@ -493,7 +493,7 @@ def test_a_loss_of_ones_own_is_differentiated():
         close(run.x["rate"], runs[0].x["rate"], rtol=1e-9)
 
 
-def test_the_cheaper_mode_is_taken():
+def test_least_squares_uses_cheaper_mode():
     calls = []
 
     def watched(jacobian_of):
@@ -518,7 +518,7 @@ def test_bounds_and_scales_of_least_squares():
         least_squares(lambda p: decay(p) - Y, FAR, x_scale={"rate": 1.0})
 
 
-def test_residuals_may_be_a_tree_and_complex():
+def test_tree_and_complex_residuals():
     found = least_squares(lambda p: {"a": p["z"] - (1.0 + 2.0j), "b": [p["x"] - 3.0]}, {"z": 0.0j, "x": 0.0})
     close(found.x["z"], 1.0 + 2.0j)
     close(found.fun["b"][0], 0.0, atol=1e-9)
@@ -534,7 +534,7 @@ def test_single_precision_residuals(jac):
     assert found.cost < 1e-6
 
 
-def test_least_squares_refuses_a_jacobian():
+def test_least_squares_with_jacobian_raises():
     with pytest.raises(TypeError, match="leave jac out"):
         least_squares(lambda p: decay(p) - Y, FAR, jac=lambda p: p)
 
@@ -559,7 +559,7 @@ def test_hessian_operator():
 # arguments that SciPy receives, and arguments that are refused
 
 
-def test_the_implicit_derivative_by_custom_root():
+def test_implicit_derivative_by_custom_root():
     def cube_root(a):
         return custom_root(lambda x: x**3 - a, 1.5, lambda f, x: root(f, x, tol=1e-13).x)
 
@@ -567,7 +567,7 @@ def test_the_implicit_derivative_by_custom_root():
     close(vmap(grad(cube_root))(np.array([1.0, 8.0])), [1 / 3, 1 / 12], rtol=1e-9)
 
 
-def test_the_derivative_of_a_minimum_by_custom_root():
+def test_minimum_derivative_by_custom_root():
     """Check that the minimum of (x - a)**2 + x**2 is a / 2, wherever the search begins."""
 
     def lowest(a):
@@ -591,7 +591,7 @@ def test_the_derivative_of_a_minimum_by_custom_root():
         lambda a: least_squares(lambda x: x - a, 0.0).x,
     ],
 )
-def test_no_derivative_is_lost_silently(solve):
+def test_lost_derivative_raises(solve):
     for transform in (grad(solve), lambda a: vmap(solve)(np.array([a, a]))):
         with pytest.raises(TypeError, match="custom_root"):
             transform(1.0)
@@ -612,12 +612,12 @@ def test_no_derivative_is_lost_silently(solve):
         (lambda: minimize(lambda x: (x, x, x), 1.0, has_aux=True), "must return a pair"),
     ],
 )
-def test_refusals(call, says):
+def test_invalid_calls_raise(call, says):
     with pytest.raises(TypeError, match=says):
         call()
 
 
-def test_without_scipy():
+def test_error_without_scipy_names_the_extra():
     code = (
         "import sys; sys.modules['scipy'] = sys.modules['scipy.optimize'] = None\n"
         "from funcgrad.interop.scipy import minimize\n"

@@ -97,7 +97,7 @@ S = normal(3, 3)
     ],
 )
 @pytest.mark.parametrize("kind", [np.float64, np.float32, np.complex64, int, list])
-def test_results_are_numpys(name, args, kwargs, kind):
+def test_results_match_numpy(name, args, kwargs, kind):
     def cast(a):
         if not isinstance(a, np.ndarray):
             return a
@@ -113,13 +113,13 @@ def test_results_are_numpys(name, args, kwargs, kind):
 
 
 @pytest.mark.parametrize("name", ["eigh", "eig", "svd", "qr"])
-def test_traced_results_have_numpys_names(name):
+def test_traced_results_are_named_tuples(name):
     found = vjp(getattr(la, name), S)[0]
     assert type(found) is type(getattr(np.linalg, name)(S))
     assert type(found) is type(vmap(getattr(la, name))(S[None]))
 
 
-def test_traced_lstsq_gives_what_numpy_gives():
+def test_traced_lstsq_matches_numpy():
     b = normal(4, 2)
 
     def fun(a):
@@ -134,7 +134,7 @@ def test_traced_lstsq_gives_what_numpy_gives():
     assert vjp(lambda a: la.lstsq(a, b)[1], lost)[0].shape == (0,)
 
 
-def test_refusals():
+def test_invalid_calls_raise():
     def refuses(error, match, fun, *args):
         for call in (fun, lambda *a: vjp(fun, *a)):
             with pytest.raises(error, match=match):
@@ -153,7 +153,7 @@ def test_refusals():
         vjp(lambda a: la.qr(a, "raw"), S)
 
 
-def test_one_triangle_is_read_and_gradients_are_hermitian():
+def test_one_triangle_is_read_and_gradient_is_hermitian():
     lower = np.array([[2.0, 50.0], [1.0, 3.0]])
     want = np.linalg.eigvalsh(lower)
     for value in (vjp(la.eigvalsh, lower)[0], vjp(lambda a: la.eigh(a.T, "U")[0], lower)[0]):
@@ -169,7 +169,7 @@ def test_one_triangle_is_read_and_gradients_are_hermitian():
         close(found, jax.grad(theirs)(jnp.asarray(a)))
 
 
-def test_vectors_on_jax_arrays():
+def test_eigenvectors_on_jax_arrays():
     a = with_eigenvalues(1.0, 2.0, 4.0)
     weights = normal(3, 3)
     functions = [
@@ -188,7 +188,7 @@ def test_vectors_on_jax_arrays():
 
 
 @pytest.mark.parametrize("columns", [2, 3, 4])
-def test_phases_of_complex_vectors_are_jaxs(columns):
+def test_phases_of_complex_vectors_match_jax(columns):
     """Phases are arbitrary, so a convention decides: functions that depend on phases get JAX's derivatives."""
     weights = complex_normal(3, 3), complex_normal(columns, columns)
     k = min(3, columns)
@@ -206,7 +206,7 @@ def test_phases_of_complex_vectors_are_jaxs(columns):
     close(jvp(svd(fnp), (a,), (t,))[1], jax.jvp(svd(jnp), (jnp.asarray(a),), (jnp.asarray(t),))[1])
 
 
-def test_complex_eigenvectors_are_jaxs():
+def test_complex_eigenvectors_match_jax():
     weights, t = complex_normal(3, 3, seed=1), complex_normal(3, 3, seed=2)
     hermitian = with_eigenvalues(1.0, 2.0, 4.0, real=False)
     general = complex_normal(3, 3)
@@ -219,7 +219,7 @@ def test_complex_eigenvectors_are_jaxs():
         close(jvp(f, (a,), (t,))[1], jax.jvp(g, (jnp.asarray(a),), (jnp.asarray(t),))[1])
 
 
-def test_eigenvectors_keep_lapacks_normalization():
+def test_eigenvectors_keep_lapack_normalization():
     """Length 1, the largest element real: so differences confirm the derivatives of single elements."""
     for a in (complex_normal(3, 3), normal(3, 3, seed=4)):
         t = normal(3, 3, seed=1) * (1 if a.dtype.kind == "f" else 1 + 0.5j)
@@ -229,7 +229,7 @@ def test_eigenvectors_keep_lapacks_normalization():
 
 
 @pytest.mark.parametrize("rows", [2, 4])
-def test_what_completes_a_basis_does_not_turn_in_itself(rows):
+def test_basis_completion_does_not_rotate(rows):
     a, t = complex_normal(rows, 6 - rows), complex_normal(rows, 6 - rows, seed=1)
     for name in ("svd", "qr"):
         f = (lambda a: la.qr(a, "complete")) if name == "qr" else la.svd
@@ -273,7 +273,7 @@ def test_eigenvalues_of_the_identity():
         close(jax.jvp(theirs, (jnp.eye(3),), (jnp.asarray(t),))[1], np.diag(t))
 
 
-def test_vectors_of_the_identity_are_not_a_number():
+def test_eigenvector_derivatives_of_identity_are_nan():
     weights, t = normal(3, 3), normal(3, 3, seed=1)
     of_eigh = lambda a: fnp.sum(la.eigh(a)[1] * weights)
     of_svd = lambda a: fnp.sum(la.svd(a)[0] * weights)
@@ -285,7 +285,7 @@ def test_vectors_of_the_identity_are_not_a_number():
 
 
 @pytest.mark.parametrize("a", [TWIN, TWIN_COMPLEX, 1e8 * TWIN, np.diag([1.0, 1.0, 2.0])], ids=range(4))
-def test_projector_on_the_vectors_of_one_eigenvalue(a):
+def test_projector_onto_eigenspace(a):
     c, t = weights_for(a), hermitian_direction(a) * abs(a).max()
 
     def projector(xp):
@@ -303,7 +303,7 @@ def test_projector_on_the_vectors_of_one_eigenvalue(a):
 
 
 @pytest.mark.parametrize("a", [TWIN, TWIN_COMPLEX, EYE], ids=range(3))
-def test_directions_that_do_not_mix_vectors(a):
+def test_directions_that_keep_repeated_eigenvectors(a):
     """Along these directions the vectors of one eigenvalue may stay, so forward mode is defined."""
     t = a @ a * 3 + EYE
     w, v = jvp(la.eigh, (a,), (t,))[1]
@@ -312,7 +312,7 @@ def test_directions_that_do_not_mix_vectors(a):
 
 
 @pytest.mark.parametrize("a", [TWIN, TWIN_COMPLEX], ids=range(2))
-def test_sums_of_eigenvalues_that_coincide(a):
+def test_sums_of_repeated_eigenvalues(a):
     t = hermitian_direction(a)
     pair = lambda xp: lambda a: xp.sum(xp.linalg.eigvalsh(a)[:2])
     close(along(grad(pair(fnp))(a), t), slope(pair(np), a, t), 1e-8)
@@ -332,7 +332,7 @@ def along_tracer(gradient, t):
     return fnp.sum(fnp.real(gradient * t))
 
 
-def test_third_derivatives_of_sums_of_eigenvalues_are_not_known():
+def test_third_derivative_of_repeated_eigenvalue_sum_is_nan():
     t = hermitian_direction(TWIN)
     line = lambda s: fnp.sum(la.eigvalsh(TWIN + s * t)[:2])
     assert np.isnan(grad(grad(grad(line)))(0.0))
@@ -340,7 +340,7 @@ def test_third_derivatives_of_sums_of_eigenvalues_are_not_known():
     check_grads(grad(grad(apart)), (0.0,), order=1)
 
 
-def test_eigenvalues_and_vectors_of_a_pair_together_are_not_a_number():
+def test_repeated_eigenvalues_with_vectors_give_nan():
     """The gradient exists, but cannot be computed from these cotangents: the result is NaN, not a wrong number."""
     c = normal(3, 3)
 
@@ -364,7 +364,7 @@ def test_eigenvalues_and_vectors_of_a_pair_together_are_not_a_number():
     close(along(grad(lambda a: fnp.sum(la.expm(a) * c))(TWIN), t), np.sum(scipy.linalg.expm_frechet(TWIN, t)[1] * c))
 
 
-def test_vectors_that_are_left_alone_do_no_harm():
+def test_unused_repeated_eigenvectors_do_not_matter():
     """Use values and vectors of the largest eigenvalues, as for principal components: unused ones may coincide."""
     a = with_eigenvalues(0.0, 0.0, 0.0, 1.0, 3.0)
     c, t = normal(5, 5), hermitian_direction(a)
@@ -379,7 +379,7 @@ def test_vectors_that_are_left_alone_do_no_harm():
     close(along(grad(fun(fnp))(a), t), slope(fun(np), a, t), 1e-7)
 
 
-def test_coinciding_in_single_precision():
+def test_repeated_eigenvalues_in_single_precision():
     a = TWIN.astype(np.float32)
     c = normal(3, 3).astype(np.float32)
     projector = lambda a: (lambda v: fnp.sum((v @ v.T) * c))(la.eigh(a)[1][:, :2])
@@ -389,7 +389,7 @@ def test_coinciding_in_single_precision():
     assert all_nan(grad(lambda a: fnp.sum(la.eigh(a)[1] * c))(a))
 
 
-def test_numpys_own_functions_take_traced_matrices():
+def test_numpy_linalg_dispatches_on_tracers():
     a, c = with_eigenvalues(1.0, 2.0, 4.0), normal(3, 3)
     for name in ("eigh", "svd", "qr"):
         close(
@@ -400,7 +400,7 @@ def test_numpys_own_functions_take_traced_matrices():
     close(grad(lambda a: fnp.sum(np.linalg.lstsq(a, c[0])[0]))(a), grad(lambda a: fnp.sum(la.lstsq(a, c[0])[0]))(a), 0)
 
 
-def test_batches_with_and_without_coinciding_eigenvalues():
+def test_batches_with_and_without_repeated_eigenvalues():
     a = np.stack([TWIN, with_eigenvalues(1.0, 2.0, 4.0), EYE])
     c = normal(3, 3)
     f = lambda a: fnp.sum(la.eigh(a)[1] * c)
@@ -415,7 +415,7 @@ def test_batches_with_and_without_coinciding_eigenvalues():
 
 @pytest.mark.parametrize("real", [True, False])
 @pytest.mark.parametrize(("rows", "columns"), [(3, 3), (4, 3), (3, 5)])
-def test_singular_values_that_coincide(rows, columns, real):
+def test_repeated_singular_values(rows, columns, real):
     a = with_singular_values(2.0, 2.0, 1.0, rows=rows, columns=columns, real=real)
     c, t = weights_for(a), weights_for(a, 7)
 
@@ -440,7 +440,7 @@ def test_singular_values_that_coincide(rows, columns, real):
 
 @pytest.mark.parametrize("real", [True, False])
 @pytest.mark.parametrize(("rows", "columns"), [(4, 4), (4, 3), (3, 5)])
-def test_low_rank(rows, columns, real):
+def test_svd_of_low_rank(rows, columns, real):
     """Functions of the nonzero singular values and their vectors are smooth."""
     a = with_singular_values(3.0, 1.0, rows=rows, columns=columns, real=real)
     c, t = weights_for(a), weights_for(a, 7)
@@ -479,7 +479,7 @@ def test_zero_matrix():
 # ---- matrices that lack eigenvectors -----------------------------------------------------------------------
 
 
-def test_eigenvalues_without_eigenvectors():
+def test_eigenvalues_of_defective_matrix():
     jordan = np.array([[1.0, 1.0], [0.0, 1.0]])
     assert all_nan(grad(lambda a: fnp.real(la.eigvals(a)[0]))(jordan))
     assert all_nan(jvp(la.eigvals, (jordan,), (np.ones((2, 2)),))[1])
@@ -487,7 +487,7 @@ def test_eigenvalues_without_eigenvectors():
     close(grad(lambda a: fnp.real(fnp.sum(la.eigvals(a))))(jordan), np.eye(2))
 
 
-def test_eigenvalues_that_coincide_with_eigenvectors():
+def test_repeated_eigenvalues_with_eigenvectors():
     s = np.array([[1.0, 1.0, 0.0], [0.0, 1.0, 1.0], [0.0, 0.0, 1.0]])  # so the eigenvalues coincide on every machine
     a = s @ np.diag([1.0, 1.0, 3.0]) @ np.linalg.inv(s)
     c, t = normal(3, 3, seed=1), normal(3, 3, seed=2)
@@ -510,7 +510,7 @@ def test_eigenvalues_that_coincide_with_eigenvectors():
 # ---- QR, pseudo-inverses, least squares --------------------------------------------------------------------
 
 
-def test_qr_of_columns_that_depend_on_each_other():
+def test_qr_of_dependent_columns():
     a = np.outer([1.0, 2.0, 3.0], [1.0, 2.0])
     assert all_nan(grad(lambda a: fnp.sum(la.qr(a)[0]))(a))
     assert all_nan(jvp(lambda a: la.qr(a)[0], (a,), (normal(3, 2),))[1])
@@ -537,7 +537,7 @@ def test_constant_rank_is_smooth(shape):
     check_grads(lambda x, y, b: la.lstsq(x @ y, b, 1e-10)[0], (left, right, b[:, 0]), order=1)
 
 
-def test_pinv_and_lstsq_that_leave_out_singular_values():
+def test_pinv_and_lstsq_with_cutoff():
     """Singular values that are cut off need not be zero."""
     for rows, columns in ((4, 3), (3, 4)):
         a = with_singular_values(3.0, 1.0, 0.5, rows=rows, columns=columns)
@@ -549,7 +549,7 @@ def test_pinv_and_lstsq_that_leave_out_singular_values():
     check_grads(symmetric, (values,), order=2)
 
 
-def test_residuals():
+def test_lstsq_residuals():
     a, b = normal(5, 3), normal(5, 2, seed=1)
     check_grads(lambda a, b: la.lstsq(a, b)[1], (a, b), order=2)
     # examples of different rank
@@ -568,7 +568,7 @@ def test_residuals():
 
 @pytest.mark.parametrize("dtype", [float, complex])
 @pytest.mark.parametrize("name", ["eigh", "eigvalsh", "eig", "eigvals", "svd", "svdvals", "qr", "pinv", "expm"])
-def test_nothing(name, dtype):
+def test_empty_matrices_and_batches(name, dtype):
     """Matrices without elements, and batches without matrices."""
     for shape in ((0, 0), (0, 3, 3), (2, 0, 0)):
         x = np.ones(shape, dtype)
@@ -607,7 +607,7 @@ FUNCTIONS = ("expm", "sqrtm", "logm")
     ],
     ids=range(12),
 )
-def test_functions_of_matrices_against_scipy(name, a):
+def test_matrix_functions_match_scipy(name, a):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # SciPy warns of its own rounding errors
         got, want = getattr(la, name)(a), getattr(scipy.linalg, name)(a)
@@ -633,7 +633,7 @@ def long_expm(a):
 
 
 @pytest.mark.parametrize("scale", [1e-3, 0.3, 1.0, 10.0, 100.0])
-def test_expm_is_exact_to_its_conditioning(scale):
+def test_expm_error_is_within_conditioning(scale):
     for a in (S, S - S.T, POSITIVE, np.triu(S)):
         want = long_expm(scale * a)
         size = abs(want).max()
@@ -641,7 +641,7 @@ def test_expm_is_exact_to_its_conditioning(scale):
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_functions_of_batches_are_those_of_each(name):
+def test_matrix_functions_of_batches(name):
     a = np.stack([POSITIVE, POSITIVE @ POSITIVE.T, 5 * POSITIVE, S, EYE])
     f = getattr(la, name)
     close(f(a), np.stack([f(x).astype(f(a).dtype) for x in a]), 1e-13)
@@ -652,12 +652,12 @@ def test_functions_of_batches_are_those_of_each(name):
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 @pytest.mark.parametrize("a", [POSITIVE, POSITIVE + 0.5j * S, EYE, 3 * EYE], ids=range(4))
-def test_derivatives_of_functions_of_matrices(name, a):
+def test_derivatives_of_matrix_functions(name, a):
     """Derivatives are right to second order, even if eigenvalues coincide."""
     check_grads(getattr(la, name), (a,), order=2)
 
 
-def test_derivatives_at_the_identity():
+def test_derivatives_of_matrix_functions_at_identity():
     t = normal(3, 3)
     close(jvp(la.logm, (EYE,), (t,))[1], t)
     close(jvp(la.sqrtm, (EYE,), (t,))[1], t / 2)
@@ -667,7 +667,7 @@ def test_derivatives_at_the_identity():
     close(jvp(lambda a: jvp(la.expm, (a,), (t,))[1], (0 * EYE,), (t,))[1], t @ t)
 
 
-def test_derivative_of_expm_against_scipy_and_jax():
+def test_expm_derivative_matches_scipy_and_jax():
     for scale in (1e-3, 1.0, 30.0):
         t = normal(3, 3)
         want = scipy.linalg.expm_frechet(scale * S, t)[1]
@@ -687,7 +687,7 @@ def test_real_matrices_with_complex_roots():
     close(la.logm(-EYE), np.pi * 1j * EYE)
 
 
-def test_where_there_is_no_root_or_logarithm():
+def test_missing_root_or_logarithm():
     nilpotent = np.array([[0.0, 1.0], [0.0, 0.0]])
     assert all_nan(la.sqrtm(nilpotent))
     assert all_nan(la.logm(nilpotent))
@@ -705,7 +705,7 @@ def test_where_there_is_no_root_or_logarithm():
     assert all_nan(la.logm(broken))
 
 
-def test_functions_of_matrices_on_jax_arrays():
+def test_matrix_functions_on_jax_arrays():
     for name in FUNCTIONS:
         f = getattr(la, name)
         for a in (POSITIVE, 1e4 * POSITIVE if name != "expm" else 10 * S, POSITIVE + 0.5j * S):

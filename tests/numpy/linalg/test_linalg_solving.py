@@ -37,7 +37,7 @@ def minors(x):
 
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 6])
 @pytest.mark.parametrize("lost", [0, 1, 2, 6])
-def test_gradient_of_det_is_cofactors(n, lost):
+def test_gradient_of_det_is_cofactor_matrix(n, lost):
     rank = max(n - lost, 0)
     x = normal(n, rank) @ normal(rank, n, seed=1)
     want = minors(x)
@@ -47,7 +47,7 @@ def test_gradient_of_det_is_cofactors(n, lost):
     same(vmap(grad(la.det))(np.stack([x, np.eye(n), x])), [want, np.eye(n), want], rtol=1e-12)
 
 
-def test_gradient_of_det_is_exact_where_integers_are():
+def test_gradient_of_det_of_integer_values_is_exact():
     x = np.array([[1.0, 2.0], [2.0, 4.0]])
     np.testing.assert_array_equal(grad(la.det)(x), [[4.0, -2.0], [-2.0, 1.0]])
     x = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0], [7.0, 8.0, 9.0]])
@@ -91,7 +91,7 @@ def test_hessian_of_det_where_jax_has_zero():
     assert jax.hessian(jnp.linalg.det)(jnp.array(x))[2, 2, 3, 3] == 0.0
 
 
-def test_det_of_nothing_and_of_nan():
+def test_det_of_empty_and_nan_matrices():
     out, pullback = vjp(la.det, np.ones((2, 0, 0)))
     same(out, [1.0, 1.0])
     assert pullback(np.ones(2))[0].shape == (2, 0, 0)
@@ -103,7 +103,7 @@ def test_det_of_nothing_and_of_nan():
     assert np.isnan(found[1]).all()
 
 
-def test_det_of_float32_stays():
+def test_det_of_float32_keeps_dtype():
     x = np.ones((4, 4), np.float32)
     assert grad(la.det)(x).dtype == np.float32
     assert jvp(grad(la.det), (x,), (x,))[1].dtype == np.float32
@@ -138,14 +138,14 @@ def test_slogdet_of_a_singular_matrix_with_four_rows():
     assert not np.isfinite(found).any()
 
 
-def test_slogdet_is_numpys_named_tuple():
+def test_slogdet_is_a_named_tuple():
     x = np.array([[0.0, 2.0], [1.0, 0.0]])
     for found in (la.slogdet(x), jvp(la.slogdet, (x,), (x,))[1], vmap(la.slogdet)(x[None])):
         assert type(found) is type(np.linalg.slogdet(x))
         assert found._fields == ("sign", "logabsdet")
 
 
-def test_sign_of_a_complex_determinant_turns():
+def test_sign_of_complex_determinant_has_derivative():
     x, t = complex_normal(3, 3), complex_normal(3, 3, seed=1)
     sign = lambda x: la.slogdet(x).sign
     value, pushed = jvp(sign, (x,), (t,))
@@ -161,7 +161,7 @@ def test_sign_of_a_complex_determinant_turns():
 
 @pytest.mark.parametrize("singular", [np.zeros((2, 2)), np.ones((3, 3))])
 @pytest.mark.parametrize("transform", [grad, vmap])
-def test_singular_matrices_are_refused(singular, transform):
+def test_singular_matrices_raise(singular, transform):
     n = len(singular)
     x = np.stack([np.eye(n), singular]) if transform is vmap else singular
     for fun in (la.inv, lambda x: la.solve(x, np.ones(n)), lambda x: la.matrix_power(x, -2)):
@@ -171,7 +171,7 @@ def test_singular_matrices_are_refused(singular, transform):
 
 @pytest.mark.parametrize("name", ["inv", "det", "slogdet", "cholesky"])
 @pytest.mark.parametrize("shape", [(2, 3), (3,), ()])
-def test_other_matrices_are_refused(name, shape):
+def test_nonsquare_matrices_raise(name, shape):
     x = np.ones(shape)
     with pytest.raises(LinAlgError):
         getattr(np.linalg, name)(x)
@@ -179,7 +179,7 @@ def test_other_matrices_are_refused(name, shape):
         jvp(getattr(la, name), (x,), (x,))
 
 
-def test_a_batch_of_vectors_is_no_matrix():
+def test_batch_of_vectors_is_not_a_matrix():
     with pytest.raises(LinAlgError, match="square matrices"):
         vmap(la.inv)(np.eye(3))
     with pytest.raises(LinAlgError, match="square matrices"):
@@ -187,7 +187,7 @@ def test_a_batch_of_vectors_is_no_matrix():
 
 
 @pytest.mark.parametrize("name", ["inv", "det", "slogdet", "cholesky"])
-def test_halves_are_refused_as_by_numpy(name):
+def test_half_precision_raises_as_numpy(name):
     x = np.eye(2, dtype=np.float16)
     with pytest.raises(TypeError, match="float16 is unsupported"):
         getattr(la, name)(x)
@@ -195,7 +195,7 @@ def test_halves_are_refused_as_by_numpy(name):
         jvp(getattr(la, name), (x,), (x,))
 
 
-def test_integers_become_floating():
+def test_integers_become_floats():
     x = np.stack([np.array([[2, 1], [1, 1]]), np.eye(2, dtype=int)])
     for name in ("inv", "det", "slogdet", "cholesky"):
         want = getattr(np.linalg, name)(x)
@@ -204,7 +204,7 @@ def test_integers_become_floating():
     same(grad(lambda b: fnp.sum(la.solve(x[0], b)))(right), np.linalg.inv(x[0]).sum(0))
 
 
-def test_right_hand_sides_are_vectors_with_one_axis_only():
+def test_right_hand_side_is_vector_only_with_one_axis():
     x, b = normal(3, 3, 3), normal(3, 3)
     want = np.linalg.solve(x, b)  # three systems with all columns of b, not three vectors
     same(vjp(la.solve, x, b)[0], want)
@@ -217,7 +217,7 @@ def test_right_hand_sides_are_vectors_with_one_axis_only():
             np.linalg.solve(x[0], bad)
 
 
-def test_one_matrix_for_many_vectors_is_factored_once(monkeypatch):
+def test_shared_matrix_is_factored_once(monkeypatch):
     calls = []
     plain = np.linalg.solve
     monkeypatch.setattr(np.linalg, "solve", lambda x, y: calls.append(x.shape) or plain(x, y))
@@ -227,7 +227,7 @@ def test_one_matrix_for_many_vectors_is_factored_once(monkeypatch):
     assert calls == [(3, 3), (3, 3)]  # one solve forward, one backward for both arguments
 
 
-def test_tensorsolve_and_tensorinv_refuse():
+def test_invalid_tensorsolve_and_tensorinv_raise():
     x = np.ones((2, 3, 4))
     with pytest.raises(LinAlgError, match="tensorsolve: as many equations"):
         jvp(lambda x: la.tensorsolve(x, np.ones(2)), (x,), (x,))
@@ -255,7 +255,7 @@ def test_triangular_systems(lower, transposed, unit, kind):
     check_grads(solve, (x, y), order=2)
 
 
-def test_triangular_systems_are_solved_by_substitution():
+def test_triangular_systems_use_substitution():
     """Substitution exchanges no rows, so a tiny pivot gives the exact answer."""
     x, y = np.array([[1e-20, 0.0], [1.0, 1.0]]), np.array([[1e-20], [3.0]])
     options = {"lower": True, "transposed": False, "unit_diagonal": False}
@@ -266,7 +266,7 @@ def test_triangular_systems_are_solved_by_substitution():
 
 
 @pytest.mark.parametrize("upper", [False, True])
-def test_cholesky_reads_one_triangle_and_has_a_symmetric_derivative(upper):
+def test_cholesky_reads_one_triangle_with_symmetric_derivative(upper):
     x = normal(3, 3)
     x = x @ x.T + np.eye(3)
     rest = np.tril(normal(3, 3, seed=1), -1)
@@ -288,7 +288,7 @@ def test_cholesky_reads_one_triangle_and_has_a_symmetric_derivative(upper):
     same(pullback(jnp.array(ct))[0], found, rtol=1e-12)
 
 
-def test_cholesky_of_other_matrices_is_refused():
+def test_cholesky_of_invalid_matrix_raises():
     with pytest.raises(LinAlgError, match="positive definite"):
         grad(lambda x: fnp.sum(la.cholesky(x)))(-np.eye(2))
 
@@ -334,7 +334,7 @@ r = 0.5**0.5
         (EYE, -2, [[0.5, 0.0], [0.0, 0.5]], 1.0),
     ],
 )
-def test_norm_where_it_is_not_smooth(x, ord, gradient, tangent):
+def test_norm_at_kinks(x, ord, gradient, tangent):
     x = np.array(x)
     direction = np.array([1.0, 2.0, 4.0]) if x.ndim == 1 else np.array(T)
     ours, theirs = lambda x: la.norm(x, ord), lambda x: jnp.linalg.norm(x, ord)
@@ -353,7 +353,7 @@ def test_norm_of_complex_numbers():
     same(grad(lambda x: la.norm(x, 1))(x), [0.6 - 0.8j, 0.0])
 
 
-def test_norm_of_nothing():
+def test_norm_of_empty_arrays():
     for ord in (None, 1, INF, 0):
         assert vjp(lambda x: la.norm(x, ord), np.ones(0))[0] == 0.0  # noqa: B023
     assert grad(lambda x: la.norm(x, 1))(np.ones(0)).shape == (0,)
@@ -361,7 +361,7 @@ def test_norm_of_nothing():
         vjp(lambda x: la.norm(x, -INF), np.ones(0))
 
 
-def test_norms_of_integers_and_halves():
+def test_norms_of_integers_and_half_precision():
     x = np.array([[3, 4], [6, 8]])
     same(vmap(la.norm)(x), [5.0, 10.0])
     same(vmap(lambda x: la.vector_norm(x, ord=1))(x), [7.0, 14.0])
@@ -396,7 +396,7 @@ def test_norms_of_integers_and_halves():
         ("cross: vectors have three", ShapeError, lambda x: la.cross(x[:, :2], x)),
     ],
 )
-def test_refused(message, error, fun):
+def test_invalid_calls_raise(message, error, fun):
     x = np.ones((2, 3))
     with pytest.raises(error, match=message):
         jvp(fun, (x,), (x,))
@@ -453,7 +453,7 @@ def test_rank_of_vectors_and_tolerances():
         ("matrix_transpose", (np.eye(2),)),
     ],
 )
-def test_numpys_functions_take_tracers(name, args):
+def test_numpy_linalg_dispatches_on_tracers(name, args):
     theirs, ours = getattr(np.linalg, name), getattr(la, name)
     x, rest = args[0], args[1:]
     for fun in (theirs, ours):
@@ -462,12 +462,12 @@ def test_numpys_functions_take_tracers(name, args):
         same(pullback(np.ones_like(out))[0], vjp(lambda x: ours(x, *rest), x)[1](np.ones_like(out))[0])
 
 
-def test_multi_dot_by_numpys_name():
+def test_numpy_multi_dot_dispatches_on_tracers():
     x = normal(2, 3)
     same(grad(lambda x: np.linalg.multi_dot([np.ones(2), x, np.ones(3)]))(x), np.ones((2, 3)))
 
 
-def test_power_of_zero_is_the_identity():
+def test_matrix_power_zero_is_identity():
     x = normal(2, 3, 3)
     out, pullback = vjp(lambda x: la.matrix_power(x, 0), x)
     same(out, [np.eye(3)] * 2)
@@ -476,7 +476,7 @@ def test_power_of_zero_is_the_identity():
 
 @pytest.mark.parametrize(("n", "m"), [(2, 2), (2, 3), (3, 2)])
 @pytest.mark.parametrize("axes", [{}, {"axisa": 0, "axisb": 1, "axisc": 0}])
-def test_plane_vectors_have_a_cross_product_with_a_warning(n, m, axes):
+def test_cross_product_of_plane_vectors_warns(n, m, axes):
     x, y = normal(n, 3) if axes else normal(3, n), normal(3, m, seed=1)
     cross = lambda x, y: fnp.cross(x, y, **axes)
     if np.lib.NumpyVersion(np.__version__) >= "2.5.0":  # since then NumPy refuses them

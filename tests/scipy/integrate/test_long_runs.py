@@ -54,7 +54,7 @@ def loss(method, y0, p, t0, times, **more):
 @pytest.mark.parametrize("times", [np.array([5.0]), np.array([0.3, 1.0, 1.01, 2.5])], ids=["end", "several"])
 @pytest.mark.parametrize("method", pieces.RESTARTABLE)
 @begins_lsoda
-def test_derivatives_are_those_of_all_steps_at_once(short, tmp_path, method, times):
+def test_derivatives_match_saving_all_steps(short, tmp_path, method, times):
     args = START, RATES, 0.3, times
     whole, cut = (
         lambda *some, more=more: loss(method, *some, **more) for more in ({}, {"budget": 3, "store": tmp_path})
@@ -71,7 +71,7 @@ def test_derivatives_are_those_of_all_steps_at_once(short, tmp_path, method, tim
     assert list(tmp_path.iterdir()) == []
 
 
-def test_results_are_scipys(short, tmp_path):
+def test_results_match_scipy(short, tmp_path):
     options = {"t_eval": [1.0, 2.0], "rtol": 1e-6}
     want = scipy.integrate.solve_ivp(hunters, (0, 3), START, "BDF", args=(RATES,), **options)
     plain = integrate.solve_ivp(hunters, (0, 3), START, "BDF", args=(RATES,), store=tmp_path, **options)
@@ -90,7 +90,7 @@ def test_results_are_scipys(short, tmp_path):
         ]
 
 
-def test_backwards_trees_complex_states_closures_and_sparse_jacobians(short):
+def test_backward_time_trees_complex_states_and_closures(short):
     def check(run, x, **more):
         np.testing.assert_allclose(grad(lambda x: run(x, budget=2))(x), grad(run)(x), rtol=1e-10)
 
@@ -130,7 +130,7 @@ def test_backwards_trees_complex_states_closures_and_sparse_jacobians(short):
 
 
 @begins_lsoda
-def test_lsoda_begins_in_the_middle_where_it_has_become_stiff(short, tmp_path):
+def test_lsoda_restarts_in_stiff_mode(short, tmp_path):
     robertson = lambda t, y, k: [
         -k[0] * y[0] + k[1] * y[1] * y[2],
         k[0] * y[0] - k[1] * y[1] * y[2] - k[2] * y[1] ** 2,
@@ -150,7 +150,7 @@ def test_lsoda_begins_in_the_middle_where_it_has_become_stiff(short, tmp_path):
 
 @pytest.mark.parametrize("shape", [(2,), (1, 2)])
 @begins_lsoda
-def test_odeint_keeps_some_states(short, tmp_path, shape):
+def test_odeint_recomputes_states(short, tmp_path, shape):
     """Check ``odeint``: the values are SciPy's, and derivatives use the steps of LSODA."""
     times = np.array([0.0, 0.4, 1.5, 4.0])
 
@@ -177,7 +177,7 @@ def test_odeint_keeps_some_states(short, tmp_path, shape):
 
 
 @begins_lsoda
-def test_refusals_of_odeint(tmp_path, monkeypatch):
+def test_invalid_odeint_raises(tmp_path, monkeypatch):
     last = lambda k, y0=1.0, **more: integrate.odeint(lambda y, t, k: -k * y, y0, np.array([0.0, 1.0]), (k,), **more)[1]
     for more in ({"steps": 3}, {"adjoint": True}):
         with pytest.raises(InputError, match=r"integrate\.odeint: store and budget go with chosen steps"):
@@ -195,7 +195,7 @@ def test_refusals_of_odeint(tmp_path, monkeypatch):
         grad(lambda k: last(k, budget=3)[0])(1.0)
 
 
-def test_refusals(tmp_path):
+def test_invalid_calls_raise(tmp_path):
     run = lambda k, **more: integrate.solve_ivp(lambda t, y, k: -k * y, (0.0, 1.0), [1.0], args=(k,), **more).y[0, -1]
     for more in (
         {"budget": 3},
@@ -214,7 +214,7 @@ def test_refusals(tmp_path):
         grad(lambda k: run(k, t_eval=[], store=tmp_path))(1.0)
 
 
-def test_an_error_or_a_killed_process_leaves_nothing(tmp_path):
+def test_error_or_killed_process_leaves_no_file(tmp_path):
     program = """
         import os, signal, sys
         import numpy as np
@@ -248,7 +248,7 @@ def test_an_error_or_a_killed_process_leaves_nothing(tmp_path):
         assert os.listdir(tmp_path) == []
 
 
-def test_steps_take_no_memory(tmp_path):
+def test_memory_does_not_grow_with_steps(tmp_path):
     """Check the memory for a state of 256 kB: 100 steps of seven stages would take 175 MB."""
     program = """
         import resource, sys

@@ -39,7 +39,7 @@ def along_parameters(last, p, step):
 
 
 @pytest.mark.parametrize("system", SYSTEMS, ids=lambda s: s.name)
-def test_a_system(system):
+def test_system_matches_scipy(system):
     start, p = np.array(system.start), np.array(system.parameters)
     want = solved(scipy.integrate, system, start, p)
     got = jvp(lambda p: (lambda found: (found.t, found.y))(solved(integrate, system, start, p)), (p,), (p,))[0]
@@ -58,7 +58,7 @@ def test_a_system(system):
 
 
 @pytest.mark.parametrize("name", ["hunters", "pendulum", "kepler"])
-def test_gradients_are_those_of_jax(name):
+def test_gradients_match_jax(name):
     system = next(s for s in SYSTEMS if s.name == name)
     start, p = np.array(system.start), np.array(system.parameters)
     got = grad(lambda y, p: fnp.sum(solved(integrate, system, y, p, **MORE).y[:, -1]), (0, 1))(start, p)
@@ -76,7 +76,7 @@ def test_gradients_are_those_of_jax(name):
 
 
 @pytest.mark.parametrize("system", STIFF, ids=lambda s: s.name)
-def test_a_classical_stiff_system(system):
+def test_stiff_system_matches_reference(system):
     start, p = np.array(system.start, float), np.array(system.parameters)
     found = solved(integrate, system, start, p, **system.options)
     want = solved(scipy.integrate, system, start, p, **system.options)
@@ -90,13 +90,13 @@ def test_a_classical_stiff_system(system):
 
 
 @pytest.mark.parametrize("system", [s for s in STIFF if s.published], ids=lambda s: s.name)
-def test_references_are_what_the_test_set_has(system):
+def test_references_match_published_test_set(system):
     first = next(iter(REFERENCES[system.name].values()))[-1]
     np.testing.assert_allclose(first, system.published, rtol=1e-7)
 
 
 @pytest.mark.parametrize("method", ["Radau", "BDF", "LSODA"])
-def test_e5_at_its_published_end(method):
+def test_e5_matches_published_values(method):
     """Check E5, whose second value is the sum of the third and fourth; at the end the fourth is zero.
 
     The published second and third values, computed with 19 digits, differ by a part in 700 at the end. Their mean has
@@ -113,7 +113,7 @@ def test_e5_at_its_published_end(method):
 
 
 @pytest.mark.parametrize("system", STIFF, ids=lambda s: s.name)
-def test_gradients_of_a_stiff_system(system):
+def test_gradients_of_stiff_system(system):
     start, p = np.array(system.start, float), np.array(system.parameters)
     part = replace(system, end=EARLY[system.name])
     size = np.abs(solved(scipy.integrate, part, start, p, **system.options).y[:, -1])
@@ -127,7 +127,7 @@ def test_gradients_of_a_stiff_system(system):
 
 @pytest.mark.parametrize("method", ["Radau", "BDF", "LSODA"])
 @pytest.mark.parametrize("system", [s for s in STIFF if s.name != "pleiades"], ids=lambda s: s.name)
-def test_exact_jacobians_take_fewer_evaluations_of_a_stiff_system(system, method):
+def test_exact_jacobians_save_evaluations_of_stiff_system(system, method):
     """Count every run of the right-hand side, also those for Jacobians, some of which SciPy's ``nfev`` leaves out."""
     start, p = np.array(system.start, float), np.array(system.parameters)
     counts, ends = [], []
@@ -148,7 +148,7 @@ def test_exact_jacobians_take_fewer_evaluations_of_a_stiff_system(system, method
     np.testing.assert_allclose(ends[1], ends[0], rtol=1e-4, atol=1e-4 * np.abs(ends[0]).max() * (system.name != "e5"))
 
 
-def test_other_methods_find_the_same_gradient():
+def test_methods_agree_on_gradient():
     system = next(s for s in STIFF if s.name == "robertson")
     start, p = np.array(system.start), np.array(system.parameters)
     last = lambda p, method: integrate.solve_ivp(

@@ -14,7 +14,7 @@ from funcgrad.errors import BranchError, InputError
 from funcgrad.scipy import integrate
 
 
-def test_plain_values_are_scipys():
+def test_plain_values_match_scipy():
     f = lambda x, k: np.exp(-k * x)
     two = lambda y, x: x * y * y
     assert integrate.dblquad(two, 0, 2, 0, lambda x: x) == scipy.integrate.dblquad(two, 0, 2, 0, lambda x: x)
@@ -76,7 +76,7 @@ def test_arrays_as_integrands():
         grad(lambda k: integrate.quad_vec(lambda x: k * x, 0.0, 1.0, full_output=True)[0])(1.0)
 
 
-def test_tanh_sinh_of_each_element():
+def test_tanhsinh_elementwise():
     rates, ends = np.array([[1.0], [2.5]]), np.array([0.5, 2.0, 3.0])
 
     def singular(a, b, k):
@@ -98,7 +98,7 @@ def test_tanh_sinh_of_each_element():
         grad(lambda k: integrate.tanhsinh(lambda x: k * x, 0.0, 1.0, log=True).integral)(1.0)
 
 
-def test_sums_of_series():
+def test_nsum():
     zeta = lambda s: integrate.nsum(lambda k, s: k**-s, 1.0, np.inf, args=(s,)).sum
     np.testing.assert_allclose(zeta(np.array([2.0, 4.0])), [np.pi**2 / 6, np.pi**4 / 90], rtol=1e-8)
     np.testing.assert_allclose(grad(zeta)(2.0), -0.9375482543158437, rtol=1e-7)
@@ -109,7 +109,7 @@ def test_sums_of_series():
         grad(lambda b: integrate.nsum(lambda k: 1.0 / k**2, 1.0, b).sum)(5.0)
 
 
-def test_boxes():
+def test_cubature_over_boxes():
     k = np.array([0.7, 1.3])
 
     def inside(a, b, k):
@@ -141,7 +141,7 @@ def test_boxes():
 
 
 @pytest.mark.parametrize("integral", ["quad", "cubature"])
-def test_constants_have_no_derivative_integrated(integral):
+def test_constants_cost_no_extra_integral(integral):
     """Check that a gradient takes one more integral for traced arguments only, whatever constants are passed."""
     calls = []
 
@@ -400,7 +400,7 @@ def test_derivatives_in_limits_and_integrands(case):
             close(whole[i], slope)
 
 
-def test_single_precision_stays_where_scipy_keeps_it():
+def test_float32_is_kept_where_scipy_keeps_it():
     y, h = np.array([0.2, 0.3, 0.5, 0.1, 0.7], np.float32), np.float32(0.5)
     places = np.arange(5, dtype=np.float32)
     sums = [
@@ -417,7 +417,7 @@ def test_single_precision_stays_where_scipy_keeps_it():
         np.testing.assert_allclose(found, fun(x), rtol=1e-6)
 
 
-def test_integrands_that_branch_may_close_over_traced_values():
+def test_branching_integrands_close_over_traced_values():
     bent = lambda k: lambda x: k * x if x < 0.35 else k**2 * x**2
     slope = 0.35**2 / 2 + 2 * 0.7 * (1 - 0.35**3) / 3
     for area in (
@@ -436,7 +436,7 @@ def test_integrands_that_branch_may_close_over_traced_values():
     np.testing.assert_allclose(grad(steps)(2.0), 5e8)
 
 
-def test_integrands_that_close_over_traced_values_on_one_branch_only():
+def test_closure_over_traced_values_on_one_branch():
     above = lambda k: scipy.integrate.quad(lambda x: k * k * x if x > 0.9 else 0.0, 0.0, 1.0, points=[0.9])[0]
     several = lambda x, k: np.array([k * k * x, 1.0]) if x > 0.9 else np.zeros(2)
     of_arrays = lambda k: scipy.integrate.quad_vec(lambda x: several(x, k), 0.0, 1.0, points=[0.9])[0][0]
@@ -456,7 +456,7 @@ def test_integrands_that_read_further_elements_in_the_derivative():
     np.testing.assert_allclose(found, 1 / 8)
 
 
-def test_integrands_that_ask_for_whole_numbers():
+def test_integrands_that_convert_to_int():
     closed = lambda k: integrate.quad(lambda x: k * k * (1 + int(np.minimum(x, 1.99))), 0.0, 2.0)[0]
     np.testing.assert_allclose([grad(closed)(0.9), grad(grad(closed))(0.9)], [5.4, 6.0])
     each = lambda k: integrate.quad(lambda x, k: k * k * float(x), 0.0, 2.0, (k,))[0]  # a path for each point
@@ -465,7 +465,7 @@ def test_integrands_that_ask_for_whole_numbers():
     np.testing.assert_allclose(grad(large)(0.9), 2e300)
 
 
-def test_integrands_that_choose_entries_by_a_mask():
+def test_integrands_with_boolean_masks():
     closed = lambda k: integrate.quad(
         lambda x: np.sum((k * k * np.array([x, 1.0]))[np.array([x > 0.5, True])]), 0.0, 1.0, points=[0.5]
     )[0]
@@ -533,7 +533,7 @@ STAIRCASES = {
     ("name", "given"),
     [*((name, "closed over") for name in STAIRCASES), *product(["finite", "line"], ["numbers", "array"])],
 )
-def test_parameters_that_matter_on_a_narrow_piece_only(name, given):
+def test_parameter_acting_on_narrow_piece(name, given):
     """Check that no step of a staircase is lost, where most derivatives are zero at the first points."""
     integral, ends = STAIRCASES[name]
     place = lambda x: sum(1 if abs(x) >= end else 0 for end in STEPS[1:-1])
@@ -556,7 +556,7 @@ def test_parameters_that_matter_on_a_narrow_piece_only(name, given):
         np.testing.assert_allclose(both, np.stack([slope, 0.7 * slope]), rtol=1e-4)
 
 
-def test_a_staircase_of_powers_of_a_closed_over_number():
+def test_staircase_of_powers_of_closure_value():
     """Check a step for each of 16 branches, and a 17th branch taken exactly at a limit."""
     area = lambda k, b: integrate.quad(lambda x: k ** (1 + int(8 * x)), 0.0, b, limit=500)[0]
     powers = np.arange(1.0, 17.0)
@@ -568,14 +568,14 @@ def test_a_staircase_of_powers_of_a_closed_over_number():
     np.testing.assert_allclose(grad(waves, 1)(0.9, 2.0), 0.9**17 * np.cos(6.0))
 
 
-def test_a_piece_that_only_the_value_shows():
+def test_piece_visible_only_in_value():
     """Check that the division for the value guides the derivative, which is zero at all first points."""
     rough = lambda x, k: np.sqrt(np.abs(x - 0.32)) + (k if 0.32 < x < 0.34 else 0.0)
     area = lambda k: integrate.quad(rough, 0.0, 1.0, (k,))[0]
     np.testing.assert_allclose([grad(area)(2.0), jvp(area, (2.0,), (1.0,))[1]], 0.02, rtol=1e-5)
 
 
-def test_parameters_that_matter_in_a_small_part_of_a_box_only():
+def test_parameter_acting_in_small_part_of_box():
     def inside(x, *c):
         steps = [np.where((x[:, 0] >= low) & (x[:, 0] < high), c[i] ** 2, 0.0) for i, (low, high) in enumerate(PIECES)]
         return sum(steps)

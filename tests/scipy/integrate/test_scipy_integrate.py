@@ -32,7 +32,7 @@ def energy(y0, t, a, b, **options):
     return fnp.sum(integrate.odeint(hunters, y0, t, (a, b), **options) ** 2)
 
 
-def test_odeint_gives_scipys_values():
+def test_odeint_matches_scipy():
     got = integrate.odeint(hunters, START, TIMES, ARGS)
     assert (got == scipy.integrate.odeint(hunters, START, TIMES, ARGS)).all()
     traced = vmap(lambda a: integrate.odeint(hunters, START, TIMES, (a, ARGS[1])))(np.array([1.1, 0.8]))
@@ -61,7 +61,7 @@ def test_odeint_of_a_linear_equation_to_second_order(adjoint):
 
 
 @pytest.mark.parametrize("adjoint", [False, True])
-def test_odeint_has_jaxs_gradients(adjoint):
+def test_odeint_gradients_match_jax(adjoint):
     def in_jax(y0, t, a, b):
         return jnp.sum(jax.experimental.ode.odeint(hunters_in_jax, y0, t, a, b, rtol=1e-10, atol=1e-10) ** 2)
 
@@ -82,7 +82,7 @@ def test_both_hessians_of_odeint_agree():
     np.testing.assert_allclose(steps, adjoint, rtol=1e-6)
 
 
-def test_odeint_through_fixed_steps_is_exactly_differentiated():
+def test_odeint_with_fixed_steps_has_exact_derivative():
     check_grads(lambda *x: energy(*x, steps=2), (START, TIMES[:2], *ARGS), order=2)
     compiled = jax.jit(lambda a: energy(START, TIMES[:2], a, ARGS[1], steps=1))
     np.testing.assert_allclose(compiled(1.1), energy(START, TIMES[:2], *ARGS, steps=1), rtol=1e-12)
@@ -107,7 +107,7 @@ def test_odeint_in_vmap_and_with_closures():
     np.testing.assert_allclose(grad(closed_adjoint)(0.5), -np.exp(-0.5), rtol=1e-6)
 
 
-def test_odeint_dtypes_and_refusals():
+def test_odeint_dtypes_and_errors():
     single = integrate.odeint(lambda y, t: -y, np.ones(2, np.float32), [0.0, 1.0], rtol=1e-4, atol=1e-4)
     assert single.dtype == np.float64  # as in SciPy
     turning = integrate.odeint(lambda y, t: 1j * y, 1.0 + 0j, TIMES)
@@ -157,7 +157,7 @@ def test_quad_of_parameters_and_limits():
     np.testing.assert_allclose(mixed, jacfwd(jacfwd(gaussian, 2), 2)(0.3, 1.1, k), rtol=1e-9, atol=1e-12)
 
 
-def test_quad_is_scipys_of_plain_values_and_refuses_what_would_be_lost():
+def test_quad_of_plain_values_and_lost_derivatives():
     def ramp(x):
         return x
 
@@ -187,7 +187,7 @@ WEIGHTED = {
 
 
 @pytest.mark.parametrize("name", WEIGHTED)
-def test_quad_with_a_weight_or_points_that_move(name):
+def test_quad_with_traced_weight_or_points(name):
     fun, p = WEIGHTED[name], np.array([0.4, 0.7])
     slopes = grad(fun)(p)
     np.testing.assert_allclose(slopes, differences(fun, p), rtol=1e-6, atol=1e-7)
@@ -195,7 +195,7 @@ def test_quad_with_a_weight_or_points_that_move(name):
     np.testing.assert_allclose(jacfwd(grad(fun))(p), differences(grad(fun), p, 1e-3), rtol=1e-5, atol=1e-5)
 
 
-def test_quad_tells_what_scipy_tells():
+def test_quad_full_output_matches_scipy():
     def told(k):
         value, _, info = integrate.quad(lambda x: np.exp(-k * x), 0.0, 1.0, full_output=1)
         return value * info["neval"]
@@ -203,7 +203,7 @@ def test_quad_tells_what_scipy_tells():
     np.testing.assert_allclose(grad(told)(2.0), 21 * (3 * np.exp(-2) - 1) / 4, rtol=1e-9)
 
 
-def test_quad_of_a_function_that_closes_over_traced_values():
+def test_quad_with_closure_over_traced_values():
     def tail(k):
         return integrate.quad(lambda x: x * np.exp(-k * x), 0.0, np.inf)[0]
 
@@ -223,7 +223,7 @@ def test_quad_of_a_function_that_closes_over_traced_values():
     np.testing.assert_allclose(grad(above)(2.0), 3 / 8)
 
 
-def test_fixed_quad_and_samples_refuse():
+def test_invalid_fixed_quad_and_sample_rules_raise():
     with pytest.raises(ValueError, match="finite limits"):
         integrate.fixed_quad(np.sin, 0.0, np.inf)
     with pytest.raises(ValueError, match="one plus a non-negative power of 2"):

@@ -26,7 +26,7 @@ def middle(k, end, solver=integrate.solve_bvp):
     return solver(*bratu(k, end), MESH, np.zeros((2, 11)), tol=1e-9)
 
 
-def test_results_are_scipys():
+def test_results_match_scipy():
     want, plain = (middle(1.0, 0.2, solver) for solver in (scipy.integrate.solve_bvp, integrate.solve_bvp))
     seen = []
 
@@ -58,7 +58,7 @@ def test_derivatives_of_a_solution():
     np.testing.assert_allclose(in_time, [middle(1.0, 0.2).sol(0.4)[1], got[0]], rtol=1e-5)
 
 
-def test_an_unknown_parameter():
+def test_unknown_parameter():
     """Check the frequency: y'' + w^2 c y = 0 with two zeros has w = pi / sqrt(c)."""
 
     def frequency(c):
@@ -71,7 +71,7 @@ def test_an_unknown_parameter():
     np.testing.assert_allclose([by_reverse, by_forward], -np.pi / 2 * 1.3**-1.5, rtol=1e-6)
 
 
-def test_a_singular_term():
+def test_singular_term():
     """Check Emden's equation with radial symmetry: y'' + 2 y' / x = -c, so that y = y(1) + c (1 - x^2) / 6."""
 
     def top(c):
@@ -82,7 +82,7 @@ def test_a_singular_term():
     np.testing.assert_allclose([top(3.0), grad(top)(3.0), jacfwd(top)(3.0)], [1.5, 1 / 6, 1 / 6], rtol=1e-7)
 
 
-def test_what_is_refused():
+def test_invalid_calls_raise():
     with pytest.raises(ConvergenceError, match="the solver failed"), np.errstate(all="ignore"):
         grad(lambda k: middle(k, 0.0).y[0, 5])(6.0)  # there is no solution above 3.51
     with pytest.raises(ConvergenceError, match="the solver failed"), np.errstate(all="ignore"):
@@ -101,7 +101,7 @@ def changing(k):
     return integrate.solve_bvp(slopes, lambda ya, yb: [ya[0], yb[0]], MESH, np.zeros((2, 11)), tol=1e-9)
 
 
-def test_examples_of_a_batch_have_their_own_meshes():
+def test_batch_examples_have_own_meshes():
     rates, ends = np.array([0.1, 1.0, 3.0]), np.array([0.0, 0.2, 0.1])
     alone = [middle(k, end, scipy.integrate.solve_bvp) for k, end in zip(rates, ends, strict=True)]
     assert len({len(found.x) for found in alone}) > 1
@@ -140,7 +140,7 @@ def test_examples_of_a_batch_have_their_own_meshes():
     np.testing.assert_allclose(np.diag(nested), summed, rtol=1e-9)
 
 
-def test_a_batch_of_guesses_parameters_and_jacobians():
+def test_batched_guesses_parameters_and_jacobians():
     def frequency(c, guess):
         fun = lambda x, y, p: [y[1], -c * p[0] ** 2 * y[0]]
         jacobian = lambda x, y, p: (

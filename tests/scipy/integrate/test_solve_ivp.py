@@ -71,7 +71,7 @@ def falling(t, y, g):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_results_are_scipys_to_the_last_bit(method):
+def test_results_match_scipy_bitwise(method):
     def middle(t, y, p):
         return y[0] - 8.0
 
@@ -107,7 +107,7 @@ def test_results_are_scipys_to_the_last_bit(method):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_derivatives_in_everything(method):
+def test_derivatives_in_all_arguments(method):
     def end(y0, p, t0, t1):
         found = integrate.solve_ivp(hunters, (t0, t1), y0, method, args=(p,), **TIGHT)
         return found.y[0, -1] + 2 * found.y[1, -1] + found.t[-1] ** 2
@@ -147,7 +147,7 @@ def test_second_derivatives(method):
 
 
 @pytest.mark.parametrize("method", ["RK23", "RK45", "DOP853"])
-def test_explicit_steps_are_differentiated_exactly(method):
+def test_fixed_explicit_steps_have_exact_derivatives(method):
     """Check that with fixed steps, where the function is smooth, derivatives are those of the computed values."""
 
     def path(y0, p, times):
@@ -158,7 +158,7 @@ def test_explicit_steps_are_differentiated_exactly(method):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_examples_of_a_batch_take_their_own_steps(method):
+def test_batch_examples_take_own_steps(method):
     def path(y0, p):
         return integrate.solve_ivp(hunters, (0.0, 3.0), y0, method, TIMES[:2], args=(p,)).y
 
@@ -178,7 +178,7 @@ def test_examples_of_a_batch_take_their_own_steps(method):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_events_by_the_implicit_function_theorem(method):
+def test_event_times_have_derivatives(method):
     def solve(h, g):
         return integrate.solve_ivp(
             falling, (0, 100.0), [h, 0.0], method, events=ground, args=(g,), rtol=1e-8, atol=1e-10
@@ -201,7 +201,7 @@ def test_events_by_the_implicit_function_theorem(method):
 
 
 @pytest.mark.parametrize("method", ["RK45", "DOP853", "Radau"])
-def test_a_ball_bounces_twenty_times(method):
+def test_bouncing_ball(method):
     def last_bounce(h, e, g=9.81):
         t, y = 0.0, fnp.stack([h, 0.0 * h])
         for _ in range(20):
@@ -223,7 +223,7 @@ def test_a_ball_bounces_twenty_times(method):
         )
 
 
-def test_events_that_count_or_touch():
+def test_terminal_count_and_touching_events():
     def level(t, y, c):
         return y[0] - c
 
@@ -246,7 +246,7 @@ def test_events_that_count_or_touch():
         grad(flat)(-1.0)
 
 
-def test_states_of_other_kinds():
+def test_pytree_complex_and_other_states():
     def decay(t, y, k):
         return {"a": -k * y["a"], "b": y["a"] - y["b"]}
 
@@ -275,7 +275,7 @@ def test_states_of_other_kinds():
 
 
 @pytest.mark.parametrize("method", METHODS[1:])
-def test_the_adjoint_equation(method):
+def test_adjoint_equation(method):
     tight = {"rtol": 1e-7, "atol": 1e-7}
 
     def loss(y0, p, times, adjoint):
@@ -297,7 +297,7 @@ def test_the_adjoint_equation(method):
     np.testing.assert_allclose(batch[1], grad(loss, 1)(START * 1.1, RATES, TIMES, False), rtol=1e-4)
 
 
-def test_closures_and_functions_that_look_at_values():
+def test_closures_and_branches_on_values():
     def closed(k, method):
         return integrate.solve_ivp(lambda t, y: -k * y + fnp.sin(k), (0.0, 1.0), [1.0], method, **TIGHT).y[0, -1]
 
@@ -321,7 +321,7 @@ def test_closures_and_functions_that_look_at_values():
     np.testing.assert_allclose(grad(threshold)(2.0), 1.0, rtol=1e-9)
 
 
-def test_a_steady_state_as_a_start_and_a_delayed_effect():
+def test_steady_state_start_and_delayed_effect():
     def growth(t, y, k):
         return k * y * (1 - y) - 0.1
 
@@ -372,7 +372,7 @@ def test_long_states(method):
 
 
 @pytest.mark.parametrize("method", ["Radau", "BDF", "LSODA"])
-def test_exact_jacobians_take_fewer_evaluations(method):
+def test_exact_jacobians_save_evaluations(method):
     flow, start, pattern = diffusion(60)
     counts = []
     for options in ({}, {"jac": "exact"}):
@@ -394,7 +394,7 @@ def test_exact_jacobians_take_fewer_evaluations(method):
     np.testing.assert_allclose(both[0], both[1], rtol=1e-7)
 
 
-def test_jacobians_and_solvers_of_the_callers():
+def test_user_jacobians_and_solvers():
     def jacobian(t, y, p):
         return [[p[0] - p[1] * y[1], -p[1] * y[0]], [p[3] * y[1], -p[2] + p[3] * y[0]]]
 
@@ -419,7 +419,7 @@ def test_jacobians_and_solvers_of_the_callers():
         _ = integrate.RK99
 
 
-def test_nothing_to_integrate_and_what_fails():
+def test_empty_interval_and_failed_runs():
     still = lambda y: integrate.solve_ivp(hunters, (1.0, 1.0), y, args=(RATES,)).y[0, -1]
     np.testing.assert_allclose(grad(still)(START), [1.0, 0.0])
     with np.errstate(all="ignore"):
@@ -432,7 +432,7 @@ def test_nothing_to_integrate_and_what_fails():
     np.testing.assert_allclose(jacrev(backwards)(0.5), [0.3 * np.exp(0.15), 0.8 * np.exp(0.4)], rtol=1e-6)
 
 
-def test_equal_steps_run_in_jax():
+def test_equal_steps_run_under_jit():
     def decay(t, y, k):
         return -k * y
 
@@ -450,7 +450,7 @@ def test_equal_steps_run_in_jax():
 
 
 @pytest.mark.usefixtures("written")
-def test_what_is_refused():
+def test_invalid_calls_raise():
     decay = lambda t, y, k: -k * y
     with pytest.raises(ValueError, match="method"):
         integrate.solve_ivp(decay, (0.0, 1.0), [1.0], "Euler", args=(0.5,))
@@ -498,7 +498,7 @@ def test_shooting_and_integrals_of_solutions():
     np.testing.assert_allclose([mean(1.0), grad(mean)(1.0)], [np.exp(-1) / 2, -np.exp(-1) / 2], rtol=1e-7)
 
 
-def test_functions_that_are_recorded_step_again_for_other_values():
+def test_recorded_solve_takes_new_steps_for_new_values():
     flow, times = (lambda t, y, k: -k * y), np.array([0.0, 1.0])
     last = {"t_eval": [1.0], **TIGHT}
     by_ivp = lambda x, k: integrate.solve_ivp(flow, (0, 1.0), fnp.stack([x * x]), args=(k,), **last).y[0, -1]
@@ -514,7 +514,7 @@ def test_functions_that_are_recorded_step_again_for_other_values():
 
 
 @pytest.mark.parametrize("options", [{}, {"dense_output": True}])
-def test_recorded_steps_are_not_used_for_other_values(options):
+def test_recorded_steps_for_other_values_raise(options):
     def elsewhere(k):
         solve = lambda x: integrate.solve_ivp(lambda t, y: -k * y * y, (0, 1.0), fnp.stack([x]), **options)
         last = lambda x: solve(x).sol(1.0)[0] if options else solve(x).y[0, -1]
@@ -527,7 +527,7 @@ def test_recorded_steps_are_not_used_for_other_values(options):
         grad(elsewhere)(1.0)
 
 
-def test_long_runs_go_in_parts(tmp_path):
+def test_long_run_in_checkpointed_parts(tmp_path):
     flow = lambda t, y, k: [y[1], -k * y[0]]
 
     def part(y, t, k):
@@ -566,7 +566,7 @@ def test_products_of_long_states_are_recorded_once(method, kind):
     np.testing.assert_allclose(hessian(last, 1)(start, p)[0], in_argument(slope, (start, p), 1, 1e-6), rtol=1e-6)
 
 
-def test_products_are_written_down_once(monkeypatch):
+def test_product_code_is_generated_once(monkeypatch):
     """Check that a second solve with more steps reuses the code, unlike a solve of another right-hand side."""
     written = []
     write = straight._write_program
@@ -581,7 +581,7 @@ def test_products_are_written_down_once(monkeypatch):
 
 
 @pytest.mark.parametrize("method", ["DOP853", "LSODA"])
-def test_parts_of_products_that_are_known_take_the_numbers_of_each_call(method, monkeypatch):
+def test_cached_product_code_uses_current_values(method, monkeypatch):
     """Check gradients of one code with other arrays, arguments and numbers against those of a first call."""
     rng, n, made = np.random.default_rng(0), 30, []
     parted = products._split
@@ -619,7 +619,7 @@ def test_parts_of_products_that_are_known_take_the_numbers_of_each_call(method, 
 
 @pytest.mark.parametrize("more", [{}, {"adjoint": True}, {"dense_output": True}, {"t_eval": [0.005, 0.01]}])
 @pytest.mark.parametrize("method", METHODS)
-def test_a_solve_leaves_no_array_behind(method, more):
+def test_solve_leaks_no_array(method, more):
     """Check that no memory waits for garbage collection or stays; LSODA works with a matrix, of 320 kB here."""
     flow, start, _ = diffusion(200)
     solve = lambda k: integrate.solve_ivp(flow, (0, 0.01), start, method, args=(k,), **more)
@@ -682,7 +682,7 @@ def test_full_jacobians_of_long_states(method, monkeypatch):
 
 @pytest.mark.parametrize("method", ["Radau", "BDF"])
 @pytest.mark.parametrize("backwards", [False, True])
-def test_full_jacobians_in_both_directions_of_time_and_where_values_are_looked_at(method, backwards):
+def test_full_jacobians_in_backward_time_and_with_branches(method, backwards):
     flow, start, p = mixing(30)
     ends = (1.0, 0.7) if backwards else (0.0, 1.0)
     rate = -1e-2 if backwards else 1.0
@@ -694,7 +694,7 @@ def test_full_jacobians_in_both_directions_of_time_and_where_values_are_looked_a
     np.testing.assert_allclose(jvp(lambda p: last(p, steered), (p,), (p,))[1], slope @ p, rtol=1e-8)
 
 
-def test_lsoda_on_long_states_that_are_stiff_or_not(monkeypatch):
+def test_lsoda_on_stiff_and_nonstiff_long_states(monkeypatch):
     """Check a batch of a stiff and a non-stiff system, in which steps have different stages."""
     flow, start, _ = diffusion(30)
     last = lambda k: fnp.sum(integrate.solve_ivp(flow, (0, 0.5), start, "LSODA", [0.2, 0.5], args=(k,), **TIGHT).y ** 2)
@@ -725,7 +725,7 @@ def alternating(n):
 
 @pytest.mark.parametrize("system", [diffusion, mixing, alternating])
 @pytest.mark.parametrize("backwards", [False, True])
-def test_the_steps_of_lsoda_are_known(system, backwards, monkeypatch):
+def test_lsoda_steps_are_consistent(system, backwards, monkeypatch):
     """Check for long states that the rows of a step are consistent, and its slopes are those of the right-hand side."""
     ahead, start, more = system(30)
     flow = (lambda t, y, p: -ahead(-t, y, p)) if backwards else ahead
@@ -752,7 +752,7 @@ def test_the_steps_of_lsoda_are_known(system, backwards, monkeypatch):
 
 
 @pytest.mark.parametrize("system", [diffusion, mixing, alternating])
-def test_gradients_by_the_steps_of_lsoda(system, monkeypatch):
+def test_gradients_through_lsoda_steps(system, monkeypatch):
     flow, start, more = system(30)
     p = 2.0 if system is diffusion else more
     options = {"rtol": 1e-9, "atol": 1e-11, "dense_output": True}
@@ -773,7 +773,7 @@ def test_gradients_by_the_steps_of_lsoda(system, monkeypatch):
 
 
 @pytest.mark.parametrize("method", ["Radau", "BDF", "LSODA"])
-def test_a_jacobian_may_close_over_what_is_traced(method):
+def test_jacobian_closes_over_traced_values(method):
     """Check that the Jacobian affects the steps only."""
 
     def last(p):
@@ -785,7 +785,7 @@ def test_a_jacobian_may_close_over_what_is_traced(method):
     np.testing.assert_allclose(grad(last)(0.4), exact(0.4), rtol=1e-6)
 
 
-def test_bdf_does_not_warn_of_what_was_in_the_memory(monkeypatch):
+def test_bdf_does_not_warn_for_uninitialized_memory(monkeypatch):
     """Check that no warning comes from SciPy's unfilled differences, where a signalling NaN is "invalid"."""
     module = importlib.import_module("scipy.integrate._ivp.bdf")
     filled = type("Filled", (), {"__getattr__": lambda _, name: getattr(np, name)})()
@@ -795,7 +795,7 @@ def test_bdf_does_not_warn_of_what_was_in_the_memory(monkeypatch):
     assert grad(solve)(0.5) == pytest.approx(-3 * np.exp(-0.5), rel=1e-2)
 
 
-def test_a_batch_of_equations_that_choose_alike_by_values_that_they_close_over():
+def test_batch_with_equal_branches_on_closure_values():
     def last(d):
         def slope(t, y):
             flow = d * y[0]
@@ -808,7 +808,7 @@ def test_a_batch_of_equations_that_choose_alike_by_values_that_they_close_over()
     np.testing.assert_allclose(vmap(grad(last))(d), [grad(last)(one) for one in d], rtol=1e-10)
 
 
-def test_a_batch_of_equations_that_choose_each_for_themselves_is_refused():
+def test_batch_with_differing_branches_raises():
     def last(d):
         slope = lambda t, y: [-y[0] * (d if d * y[0] < 1.05 else 1.0)]
         return scipy.integrate.solve_ivp(slope, (0.0, 0.5), [1.0]).y[0, -1]
@@ -817,7 +817,7 @@ def test_a_batch_of_equations_that_choose_each_for_themselves_is_refused():
         vmap(grad(last))(np.array([1.0, 1.1]))
 
 
-def test_right_hand_sides_that_branch_may_close_over_traced_values():
+def test_branching_right_hand_side_with_closure():
     times = np.linspace(0.0, 1.0, 6)
 
     def slope(t, y, k, table):
@@ -854,7 +854,7 @@ if not at_least(scipy, "1.17.0"):  # older versions of LSODA cannot begin in the
 
 
 @pytest.mark.parametrize("name", FROM_HALF)
-def test_right_hand_sides_that_close_over_traced_values_on_a_later_branch(name):
+def test_right_hand_side_with_closure_on_later_branch(name):
     """Check closed-over values that the trial at the start does not meet."""
     last = lambda s: FROM_HALF[name](lambda t, y: -y if t < 0.5 else -s * y, s)
     want = -0.5 * np.exp(-0.5 - 0.5 * 1.4)
@@ -864,7 +864,7 @@ def test_right_hand_sides_that_close_over_traced_values_on_a_later_branch(name):
         assert vmap(grad(last))(np.array([1.4, 1.4])) == pytest.approx(want, rel=1e-5)
 
 
-def test_events_that_close_over_traced_values_on_a_later_branch():
+def test_event_with_closure_on_later_branch():
     def when(s):
         event = lambda t, y: y[0] - 0.5 if t < 0.2 else y[0] - s
         exact = {"rtol": 1e-9, "atol": 1e-12}

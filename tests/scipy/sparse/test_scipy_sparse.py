@@ -28,7 +28,7 @@ def by_sparse(data, b):
     return sparse.linalg.spsolve(A.with_data(data), b)
 
 
-def test_values_are_scipys():
+def test_values_match_scipy():
     np.testing.assert_allclose(sparse.linalg.spsolve(MATRIX, B), scipy.sparse.linalg.spsolve(MATRIX, B), rtol=1e-13)
     np.testing.assert_allclose(sparse.matvec(MATRIX.tocoo(), B), MATRIX @ B, rtol=1e-13)
     np.testing.assert_allclose(A.T.toarray(), MATRIX.toarray().T)
@@ -39,7 +39,7 @@ def test_values_are_scipys():
     np.testing.assert_allclose(sparse.linalg.spsolve(A.T, many), np.linalg.solve(MATRIX.toarray().T, many), rtol=1e-12)
 
 
-def test_derivatives_are_those_of_dense_matrices():
+def test_derivatives_match_dense_matrices():
     for position in (0, 1):
         got, want = (jacobian(f, position)(A.data, B) for f in (by_sparse, by_dense))
         np.testing.assert_allclose(got, want, rtol=1e-11, atol=1e-13)
@@ -48,7 +48,7 @@ def test_derivatives_are_those_of_dense_matrices():
     check_grads(by_sparse, (A.data, B), order=3)
 
 
-def test_a_sparse_matrix_is_a_tree():
+def test_sparse_matrix_is_a_pytree():
     found = grad(lambda a: fnp.sum((a.T @ B) ** 2))(A)
     assert found.structure is A.structure
     want = 2 * np.outer(B, MATRIX.T @ B)
@@ -57,7 +57,7 @@ def test_a_sparse_matrix_is_a_tree():
     np.testing.assert_allclose(batch[1], 2 * (MATRIX @ B))
 
 
-def test_both_modes_and_several_right_sides_factorise_once(monkeypatch):
+def test_one_factorization_for_modes_and_right_sides(monkeypatch):
     calls = []
     splu = scipy.sparse.linalg.splu
     monkeypatch.setattr(scipy.sparse.linalg, "splu", lambda *args: calls.append(1) or splu(*args))
@@ -79,7 +79,7 @@ def test_complex_and_single_values():
     assert by_sparse(np.ones(A.nnz, int) + 7 * (A.structure.rows == A.structure.indices), np.arange(8)).dtype == float
 
 
-def test_values_at_one_place_are_added():
+def test_duplicate_entries_are_added():
     def total(data):
         return fnp.sum(sparse.coo_array((data, ([1, 0, 1], [0, 1, 0]))).toarray() ** 2)
 
@@ -140,7 +140,7 @@ COMBINED = {
 
 
 @pytest.mark.parametrize("name", COMBINED)
-def test_matrices_are_combined_as_scipys(name):
+def test_combined_matrices_match_scipy(name):
     combine = COMBINED[name]
     ours = [sparse.csr_array(M) for M in (SMALL, WIDE, OTHER)]
     got, want = combine(*ours), combine(SMALL, WIDE, OTHER)
@@ -156,7 +156,7 @@ def test_matrices_are_combined_as_scipys(name):
     np.testing.assert_allclose(batch[1], of_data(2 * data[0], *data[1:]), rtol=1e-13)
 
 
-def test_matrices_of_scipy_with_ours():
+def test_scipy_matrices_with_funcgrad_matrices():
     small, other = sparse.csr_array(SMALL), sparse.csr_array(OTHER)
     for got, want in (
         (SMALL @ other.T, SMALL @ OTHER.T),
@@ -214,7 +214,7 @@ def test_diagonals_of_all_kinds(name):
     assert ours.dtype == theirs.dtype
 
 
-def test_traced_diagonals_that_are_longer_than_needed():
+def test_overlong_traced_diagonals():
     def f(x, module=sparse):
         made = module.diags_array([x, x**2, x[0]], offsets=[0, 1, -2], shape=(3, 4))
         return np.sum(np.cos(np.arange(12.0).reshape(3, 4)) * made.toarray())
@@ -244,7 +244,7 @@ def test_iterative_solvers(name):
         grad(lambda b: ours(made, b, rtol=1e-13, maxiter=1, **({"restart": 1} if name == "gmres" else {}))[0][0])(B)
 
 
-def test_factors():
+def test_factorizations():
     for trans, full in (("N", MATRIX.toarray()), ("T", MATRIX.toarray().T), ("H", MATRIX.toarray().T)):
         got = jacobian(lambda b, trans=trans: sparse.linalg.splu(A).solve(b, trans))(B)
         np.testing.assert_allclose(got, np.linalg.inv(full), atol=1e-12)
@@ -253,7 +253,7 @@ def test_factors():
         sparse.linalg.splu(A).solve(B, "C")
 
 
-def test_solutions_with_values_at_the_same_place():
+def test_solve_with_duplicate_entries():
     places, data = ([0, 0, 1, 1, 0, 2], [0, 0, 1, 0, 2, 2]), np.array([2.0, 1.0, 3.0, 0.5, 0.2, 1.5])
     right = np.array([1.0, 2.0, 3.0])
     for _ in range(2):  # the factors are cached
@@ -265,7 +265,7 @@ def test_solutions_with_values_at_the_same_place():
     assert data.tolist() == [2.0, 1.0, 3.0, 0.5, 0.2, 1.5]
 
 
-def test_spsolve_takes_scipys_settings():
+def test_spsolve_accepts_scipy_options():
     plain = lambda b: np.sum(scipy.sparse.linalg.spsolve(MATRIX, b, permc_spec="NATURAL", use_umfpack=False) ** 2)
     ours = lambda b: fnp.sum(sparse.linalg.spsolve(MATRIX, b) ** 2)
     np.testing.assert_allclose(grad(plain)(B), grad(ours)(B), rtol=1e-12)

@@ -66,7 +66,7 @@ ITERATED = ("singular values", "lobpcg")
 
 
 @pytest.mark.parametrize("name", HERMITIAN)
-def test_of_hermitian_matrices(name):
+def test_eigenvalues_of_hermitian_matrices(name):
     fun = HERMITIAN[name]
     if name in ITERATED:
         np.testing.assert_allclose(grad(fun)(X), differences(fun, X, 1e-3), rtol=1e-5, atol=1e-6)
@@ -76,7 +76,7 @@ def test_of_hermitian_matrices(name):
         np.testing.assert_allclose(rows[1], grad(fun)(1.1 * X), rtol=1e-8)
 
 
-def lopsided(x, form="csr"):
+def nonsymmetric(x, form="csr"):
     return scipy.sparse.diags([x[1:] ** 2, np.arange(N) / 9 + x, x[:-1] / 5], [-1, 0, 1], format=form)
 
 
@@ -85,27 +85,27 @@ def pairs(x):
 
 
 GENERAL = {
-    "real": lambda x: both(linalg.eigs(lopsided(x), k=2, v0=START)).real,
+    "real": lambda x: both(linalg.eigs(nonsymmetric(x), k=2, v0=START)).real,
     "in pairs": lambda x: np.sum(
         np.abs(linalg.eigs(scipy.sparse.diags([x[1:], -x[1:]], [1, -1]), k=4, v0=START)[0] - 1.0j) ** 3
     ),
-    "vectors in pairs": lambda x: both(linalg.eigs(lopsided(x) - 4 * lopsided(x[::-1]).T, k=2, v0=START)).real,
-    "weighted": lambda x: both(linalg.eigs(lopsided(x, "csc"), k=2, M=masses(X).tocsc(), v0=START)).real,
+    "vectors in pairs": lambda x: both(linalg.eigs(nonsymmetric(x) - 4 * nonsymmetric(x[::-1]).T, k=2, v0=START)).real,
+    "weighted": lambda x: both(linalg.eigs(nonsymmetric(x, "csc"), k=2, M=masses(X).tocsc(), v0=START)).real,
     "near": lambda x: np.sum(
-        linalg.eigs(lopsided(x, "csc"), k=2, sigma=3.0, v0=START, return_eigenvectors=False).real ** 2
+        linalg.eigs(nonsymmetric(x, "csc"), k=2, sigma=3.0, v0=START, return_eigenvectors=False).real ** 2
     ),
 }
 
 
 @pytest.mark.parametrize("name", GENERAL)
-def test_of_other_matrices(name):
+def test_eigenvalues_of_general_matrices(name):
     fun = GENERAL[name]
     check_grads(fun, (X,), order=2)
     rows = vmap(grad(fun))(np.stack([X, 1.1 * X]))
     np.testing.assert_allclose(rows[1], grad(fun)(1.1 * X), rtol=1e-8)
 
 
-def test_as_all_of_a_dense_matrix():
+def test_all_eigenvalues_match_dense_matrix():
     """Check against all eigenvalues of a dense matrix, with third derivatives and recorded."""
 
     def some(x):
@@ -131,7 +131,7 @@ def rings(x, size=12):
     return (ring + scipy.sparse.diags([x], [0])).tocsc()
 
 
-def test_eigenvalues_that_coincide():
+def test_repeated_eigenvalues():
     x = np.full(12, 2.0)
     trace = lambda find: lambda x: find(x)[0] @ np.ones(3)
     some = lambda x: linalg.eigsh(rings(x), k=3, sigma=-0.1, v0=START)
@@ -148,7 +148,7 @@ def test_eigenvalues_that_coincide():
     assert np.isfinite(grad(lambda x: cut(x)[1][0, 0] ** 2)(x)).all()
 
 
-def test_the_functions_themselves():
+def test_scipy_functions_dispatch():
     A = sparse.csr_array(stiffness(X).tocsr())
     np.testing.assert_allclose(sparse.linalg.eigsh(A, 2)[0], linalg.eigsh(stiffness(X), 2)[0])
     ours, theirs = sparse.linalg.eigs(stiffness(X).tocsr(), 2)[0], linalg.eigs(stiffness(X), 2)[0]
@@ -163,7 +163,7 @@ def test_the_functions_themselves():
     np.testing.assert_allclose(single, [0, 0, 0, 0, 1], atol=1e-5)
 
 
-def test_refusals():
+def test_invalid_calls_raise():
     make = lambda x: scipy.sparse.diags([x, x[1:]], [0, 1], format="csc")
     for fun, error, problem in (
         (lambda x: linalg.eigsh(make(x), 2, sigma=1.0, mode="cayley")[0], InputError, "mode must be 'normal'"),

@@ -119,7 +119,7 @@ LOOKING = ("exponential", "nonzero", "elements", "counted")
 
 @pytest.mark.parametrize("name", METHODS)
 @pytest.mark.parametrize("made", MADE)
-def test_of_values_that_are_traced(made, name):
+def test_methods_with_traced_values(made, name):
     method = METHODS[name]  # an unchanged function looks up all names that it uses
 
     def fun(x):
@@ -145,7 +145,7 @@ UNSORTED = [2, 0, 1, 0, 2, 1, 0], [0, 2, 4, 7]
 @pytest.mark.parametrize("values", [2.0, np.array([3.0, 5.0]), np.array([])])
 @pytest.mark.parametrize("k", [-2, 0, 1])
 @pytest.mark.parametrize("kind", ["csr_array", "csc_array", "coo_array"])
-def test_diagonals_are_stored_where_scipy_stores_them(kind, k, values):
+def test_setdiag_stores_values_as_scipy(kind, k, values):
     """Check unordered values in single precision, with values at most places of the diagonal or at none."""
     make = getattr(scipy.sparse, kind)
 
@@ -207,7 +207,7 @@ WRITES = (divided, bound, one_written, some_written, diagonal_written)
 @pytest.mark.parametrize("constant", [False, True])
 @pytest.mark.parametrize("kind", ["csr_matrix", "csc_array", "coo_array"])
 @pytest.mark.parametrize("copied", COPIES)
-def test_who_sees_what_is_written(copied, kind, constant):
+def test_writes_show_in_matrices_sharing_memory(copied, kind, constant):
     """Check that a write to a matrix's values shows in the matrices that share memory in SciPy, and in no other."""
     copy = COPIES[copied]
     for write in WRITES:
@@ -278,7 +278,7 @@ def test_constants_take_traced_values(kind, taking):
 
 
 @pytest.mark.parametrize("kind", ["csr_array", "csc_matrix", "coo_array"])
-def test_traced_values_that_the_program_writes_later(kind):
+def test_later_write_to_traced_values(kind):
     places = PAIRS if kind == "coo_array" else (COLUMNS[SORTED], [0, 3, 5, 8])
 
     def fun(x):
@@ -290,7 +290,7 @@ def test_traced_values_that_the_program_writes_later(kind):
     np.testing.assert_allclose(grad(fun)(VALUES), differences(fun, VALUES, 1e-3), rtol=1e-5)
 
 
-def test_values_that_the_program_writes_later():
+def test_later_write_to_constant_values():
     def fun(x):
         values = np.zeros(4)
         A = scipy.sparse.csr_matrix((values, [0, 1, 2, 2], [0, 2, 3, 4]), shape=(3, 3))
@@ -307,7 +307,7 @@ def test_values_that_the_program_writes_later():
 OUTSIDE = scipy.sparse.csr_array(WEIGHTS)
 
 
-def test_constants_from_outside_stay_as_they_are():
+def test_outside_constants_are_unchanged():
     before = OUTSIDE.toarray()
 
     def bind(x):
@@ -332,7 +332,7 @@ def test_constants_from_outside_stay_as_they_are():
     np.testing.assert_allclose(grad(fun)(np.ones(3)), WEIGHTS[0])
 
 
-def test_formats_are_scipys():
+def test_formats_match_scipy():
     formats = []
 
     def fun(x):
@@ -378,7 +378,7 @@ RESULTS = {
 
 @pytest.mark.parametrize("name", RESULTS)
 @pytest.mark.parametrize("made", ORDERED)
-def test_values_of_results_stand_as_in_scipys(made, name):
+def test_result_storage_matches_scipy(made, name):
     """Check class, format and order of results, which programs see through ``A.data`` and ``A.indices``."""
     seen = []
 
@@ -397,7 +397,7 @@ def test_values_of_results_stand_as_in_scipys(made, name):
     assert all(each == seen[-1] for each in seen)
 
 
-def test_powers_of_older_matrices_are_products():
+def test_power_of_sparse_matrix_is_matrix_power():
     make = lambda x, kind: kind((x, PAIRS), shape=(3, 3))
     for kind in (scipy.sparse.csr_matrix, scipy.sparse.csr_array):
         check_grads(lambda x, kind=kind: weighed(make(x, kind) ** 3), (VALUES,), order=2)
@@ -405,7 +405,7 @@ def test_powers_of_older_matrices_are_products():
         grad(lambda x: weighed(make(x, scipy.sparse.csr_matrix) ** 0.5))(VALUES)
 
 
-def test_refusals():
+def test_invalid_calls_raise():
     for fun, problem in (
         (lambda A: A.max(axis=0).sum(), "axis and out must be None"),
         (lambda A: A.power(0).sum(), "must not be 0"),
@@ -417,14 +417,14 @@ def test_refusals():
         grad(lambda x: scipy.sparse.csr_array((x, PAIRS), shape=(3, 3)).setdiag(x[0], 3))(VALUES)
 
 
-def test_what_matrices_of_traced_values_lack():
+def test_missing_methods_raise():
     make = lambda x: scipy.sparse.csr_array((x, PAIRS), shape=(3, 3))
     with pytest.raises(AttributeError, match=r"csr_array of traced values has no attribute 'nanmax'\. Use A\.toarray"):
         grad(lambda x: make(x).nanmax())(VALUES)
     assert grad(lambda x: make(x).sum() * (1 + hasattr(make(x), "nobody")))(VALUES)[0] == 1.0
 
 
-def test_values_of_formats_that_have_them_in_several_axes_are_refused():
+def test_multi_axis_data_formats_raise():
     make = lambda x: scipy.sparse.dia_array((np.stack([x, 2 * x]), [0, 1]), shape=(3, 3))
     check_grads(lambda x: make(x).tocsr().data ** 2 @ np.arange(1.0, 6.0), (VALUES[:3],), order=2)
     with pytest.raises(InputError, match=r"dia_array\.data: .* Use A\.tocsr\(\)\.data"):

@@ -29,7 +29,7 @@ def energy(A, x, y):
 
 @pytest.mark.parametrize("kind", ["array", "matrix"])
 @pytest.mark.parametrize("name", FORMATS)
-def test_as_the_dense_matrix(name, kind):
+def test_products_match_dense_matrix(name, kind):
     A = getattr(scipy.sparse, f"{name}_{kind}")(DENSE)
     for position in (1, 2):
         for transform in (grad, hessian):
@@ -40,7 +40,7 @@ def test_as_the_dense_matrix(name, kind):
     check_grads(lambda x, y: energy(A, x, y), (X, Y), order=2)
 
 
-def test_matrices_and_batches():
+def test_products_with_matrices_and_batches():
     A = scipy.sparse.csr_array(DENSE)
     for f in (
         lambda M, x: fnp.sin(fnp.matmul(M, x)),
@@ -58,7 +58,7 @@ def test_matrices_and_batches():
     np.testing.assert_allclose(jvp(lambda x: np.matmul(A, x), (deep,), (deep,))[0], DENSE @ deep, rtol=1e-13)
 
 
-def test_own_matrices_on_the_right():
+def test_funcgrad_matrices_on_the_right():
     A = sparse.csr_array(scipy.sparse.csr_array(DENSE))
     np.testing.assert_allclose(Y @ A, Y @ DENSE, rtol=1e-13)
     np.testing.assert_allclose(Y @ A.T.T, Y @ DENSE, rtol=1e-13)
@@ -68,7 +68,7 @@ def test_own_matrices_on_the_right():
     np.testing.assert_allclose(grad(lambda y: fnp.sum((y @ A) ** 2))(Y), 2 * DENSE @ (Y @ DENSE), rtol=1e-12)
 
 
-def test_the_matrix_stays_as_it_is():
+def test_matrix_is_unchanged():
     A = scipy.sparse.csr_array((np.ones(3), [1, 1, 0], [0, 2, 3]), shape=(2, 2))
     np.testing.assert_allclose(grad(lambda x: fnp.sum(fnp.matmul(A, x)))(np.ones(2)), [1.0, 2.0])
     assert A.nnz == 3
@@ -76,7 +76,7 @@ def test_the_matrix_stays_as_it_is():
     assert A.nnz == 3
 
 
-def test_constants_are_scipys_own():
+def test_products_of_constants_match_scipy():
     A = scipy.sparse.csr_array(DENSE)
 
     def f(x):
@@ -90,7 +90,7 @@ def test_constants_are_scipys_own():
 
 
 @pytest.mark.usefixtures("written")
-def test_refusals():
+def test_invalid_products_raise():
     A = scipy.sparse.csr_array(DENSE)
     for f in (lambda x: fnp.matmul(A, x), lambda x: x[:4] @ A):
         with pytest.raises(ShapeError, match="matmul: the array does not fit the sparse matrix of 5 x 4"):
@@ -112,7 +112,7 @@ def test_refusals():
 @pytest.mark.usefixtures("written")
 @pytest.mark.parametrize("kind", ["array", "matrix"])
 @pytest.mark.parametrize("name", FORMATS)
-def test_a_product_that_scipy_begins_is_refused(name, kind):
+def test_product_started_by_scipy_raises(name, kind):
     """Check the refusal of products that SciPy starts: SciPy converts the right factor to an ndarray."""
     A = getattr(scipy.sparse, f"{name}_{kind}")(DENSE)
     products = [lambda x: A @ x, lambda x: A.dot(x), lambda x: A @ x[:, None], lambda x: A @ fnp.outer(x, x)]
@@ -128,14 +128,14 @@ def test_a_product_that_scipy_begins_is_refused(name, kind):
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_the_star_of_older_classes_is_the_product_of_matrices(name):
+def test_star_of_sparse_matrix_is_matrix_product(name):
     A = getattr(scipy.sparse, f"{name}_matrix")(DENSE)
     np.testing.assert_allclose(jacobian(lambda y: y * A)(Y), DENSE.T)
     np.testing.assert_allclose(jvp(lambda y: y * A, (MANY5,), (MANY5,))[1], MANY5 @ DENSE)
 
 
 @pytest.mark.usefixtures("written")
-def test_the_order_of_a_star_counts():
+def test_star_respects_operand_order():
     A = scipy.sparse.csr_matrix(DENSE[:4])
     batch = np.stack([X, 2 * X])
     np.testing.assert_allclose(vmap(lambda x: fnp.matmul(A, x))(batch), batch @ DENSE[:4].T)

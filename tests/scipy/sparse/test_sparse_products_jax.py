@@ -21,7 +21,7 @@ PROGRAMS = {
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_compiled_and_by_jax(name):
+def test_products_under_jit_and_jax_grad(name):
     f, A = PROGRAMS[name], scipy.sparse.csc_array(DENSE)
     np.testing.assert_allclose(jit(lambda x: f(A, x))(X), f(DENSE, X), rtol=1e-12)
     loss = lambda M: lambda x: fnp.sum(f(M, x) ** 2)
@@ -33,7 +33,7 @@ def test_compiled_and_by_jax(name):
 
 
 @pytest.mark.parametrize("turned", [False, True])
-def test_solutions_with_values_at_the_same_place(turned):
+def test_solve_with_duplicate_entries(turned):
     places, data = ([0, 2, 0, 1, 1, 0, 2], [0, 0, 0, 1, 0, 2, 2]), np.array([2.0, 0.4, 1.0, 3.0, 0.5, 0.2, 1.5])
 
     def f(d, b):
@@ -46,7 +46,7 @@ def test_solutions_with_values_at_the_same_place(turned):
         np.testing.assert_allclose(jax.grad(to_jax(f), position)(data, X[:3]), want, rtol=1e-9)
 
 
-def test_eigenvalues_are_refused():
+def test_eigenvalues_under_jit_raise():
     def largest(x):
         return sparse.linalg.eigsh(sparse.diags_array([x]), 2)[0].sum()
 

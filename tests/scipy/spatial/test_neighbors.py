@@ -68,7 +68,7 @@ def test_neighbors_in_a_batch(fun):
 
 
 @pytest.mark.parametrize("make", [lambda x: TREE, KDTree])
-def test_balls_that_examples_share(make):
+def test_query_ball_shared_by_batch(make):
     def fun(x):
         found = make(x * 1.0).query_ball_point(x[:2] * 1.01, 0.4)
         return sum(np.sum((POINTS[i] - x[0]) ** 2) for i in found)
@@ -78,7 +78,7 @@ def test_balls_that_examples_share(make):
     np.testing.assert_allclose(grad(fun)(X), differences(fun, X), rtol=1e-7, atol=1e-8)
 
 
-def test_neighbors_on_jax():
+def test_neighbors_under_jax():
     tree = spatial.KDTree(POINTS)
 
     def total(x):
@@ -89,7 +89,7 @@ def test_neighbors_on_jax():
     np.testing.assert_allclose(jax.jit(grad(of_points))(X), grad(of_points)(X), rtol=1e-13)
 
 
-def test_what_is_refused():
+def test_invalid_calls_raise():
     with pytest.raises(ConcretizationError, match="distance_upper_bound"):
         vmap(lambda x: spatial.KDTree(x).query_ball_point(POINTS, 0.3))(np.stack([X, X + 1.0]))
     with pytest.raises(AttributeError, match="query_pairs of traced points"):

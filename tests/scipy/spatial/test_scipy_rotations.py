@@ -26,7 +26,7 @@ def close(got, want, tolerance=1e-14):
     np.testing.assert_allclose(got, want, rtol=0, atol=tolerance * max(1, np.abs(want).max()))
 
 
-def test_all_forms_are_scipys():
+def test_representations_match_scipy():
     for run in (lambda fun, x: fun(x), traced):
         close(run(lambda q: Rotation.from_quat(q).as_quat(), QUATS), THEIRS.from_quat(QUATS).as_quat())
         for form in ("as_quat", "as_matrix", "as_rotvec", "as_mrp", "magnitude"):
@@ -56,7 +56,7 @@ def test_all_forms_are_scipys():
 
 
 @pytest.mark.filterwarnings("ignore:Gimbal lock:UserWarning")
-def test_angles_about_axes_are_scipys():
+def test_euler_angles_match_scipy():
     for seq in [*SEQUENCES, *map(str.upper, SEQUENCES)]:
         close(traced(lambda q, s=seq: Rotation(q).as_euler(s), QUATS), THEIRS(QUATS).as_euler(seq), 1e-13)
         close(
@@ -82,7 +82,7 @@ def test_angles_about_axes_are_scipys():
         Rotation.identity().as_euler("zxz")
 
 
-def test_computing_is_scipys():
+def test_arithmetic_matches_scipy():
     p, q = QUATS, QUATS[::-1] * 2.0
     ours, theirs = (Rotation(p), Rotation(q)), (THEIRS(p), THEIRS(q))
     close((ours[0] * ours[1]).as_quat(), (theirs[0] * theirs[1]).as_quat())
@@ -118,7 +118,7 @@ def test_computing_is_scipys():
     assert repr(Rotation.identity()) == "Rotation.from_quat(array([0., 0., 0., 1.]))"
 
 
-def test_vectors_are_aligned():
+def test_align_vectors():
     a, w = VECTORS[3:], RNG.uniform(0.5, 2.0, 6)
     b = THEIRS(QUATS[0]).apply(a) + 0.1 * RNG.normal(size=(6, 3))
     for weights in (None, w):
@@ -153,14 +153,14 @@ FORMS = {
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_derivatives_at_and_near_no_rotation(form):
+def test_derivatives_at_and_near_identity(form):
     fun = FORMS[form]
     for v in (np.zeros(3), np.array([1e-9, 0.0, -2e-9]), VECTORS[7]):
         check_grads(fun, (v,), order=2)
     np.testing.assert_allclose(jacfwd(fun)(np.zeros(3)), jacrev(fun)(np.zeros(3)), atol=1e-14)
 
 
-def test_third_derivatives_at_no_rotation():
+def test_third_derivatives_at_identity():
     third = jacfwd(jacfwd(jacrev(lambda v: Rotation.from_rotvec(v).as_matrix()[0, 0])))
     assert not third(np.zeros(3)).any()
     back = jacfwd(jacfwd(jacfwd(lambda v: Rotation.from_rotvec(v).as_rotvec())))(np.zeros(3))
@@ -185,7 +185,7 @@ def test_derivatives_in_all_arguments():
     check_grads(lambda t, q, at: Slerp(t, Rotation(q))(at).as_quat(), (times, QUATS[:3], at), order=2)
 
 
-def test_derivatives_are_those_of_jax():
+def test_derivatives_match_jax():
     theirs = jax.scipy.spatial.transform
     v = VECTORS[5]
     pairs = [
@@ -252,6 +252,6 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("error", "match", "fun"), REFUSED, ids=[match for _, match, _ in REFUSED])
-def test_what_is_refused_says_so(error, match, fun):
+def test_errors_name_a_remedy(error, match, fun):
     with pytest.raises(error, match=match):
         grad(lambda x: (fun(x), fnp.sum(x))[1])(np.arange(1.0, 5.0))

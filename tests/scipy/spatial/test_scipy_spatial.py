@@ -34,7 +34,7 @@ METRICS = {
 
 
 @pytest.mark.parametrize("metric", METRICS)
-def test_all_pairs_by_every_metric(metric):
+def test_pairwise_distances_by_every_metric(metric):
     x, y = (np.abs(X) + 0.3, np.abs(Y) + 0.3) if metric == "jensenshannon" else (X, Y)
     for options in METRICS[metric]:
         want = scipy.spatial.distance.cdist(x, y, metric, **options)
@@ -49,7 +49,7 @@ def test_all_pairs_by_every_metric(metric):
 
 @pytest.mark.filterwarnings("ignore:Setting:UserWarning")
 @pytest.mark.parametrize("metric", [m for m in METRICS if m.islower() and m != "e"])
-def test_two_vectors_by_every_metric(metric):
+def test_vector_distances_by_every_metric(metric):
     u, v = np.abs(X[:2])
     needed = {"mahalanobis": (np.diag(W) + 0.1,), "seuclidean": (W,)}.get(metric, ())
     for options in [{}] if needed else METRICS[metric]:
@@ -58,7 +58,7 @@ def test_two_vectors_by_every_metric(metric):
         np.testing.assert_allclose(got, want, rtol=1e-13, atol=1e-14)
 
 
-def test_what_correlates_with_weights():
+def test_cosine_correlation_and_jensenshannon_options():
     for name in ("cosine", "correlation"):
         want = getattr(scipy.spatial.distance, name)(X[0], X[1], W)
         got = traced(lambda u, v, n=name: getattr(distance, n)(u, v, W), X[0], X[1])
@@ -75,7 +75,7 @@ def test_what_correlates_with_weights():
     "metric",
     ["euclidean", "sqeuclidean", "cityblock", "chebyshev", "canberra", "mahalanobis", "seuclidean", "minkowski"],
 )
-def test_equal_points_have_no_slope(metric):
+def test_equal_points_have_zero_derivative(metric):
     options = {"p": 3.0} if metric == "minkowski" else {}
     if metric in ("mahalanobis", "seuclidean"):
         options = {"VI": np.diag(W)} if metric == "mahalanobis" else {"V": W}
@@ -93,7 +93,7 @@ def test_equal_points_have_no_slope(metric):
     np.testing.assert_allclose(whole, pairs, atol=1e-11)
 
 
-def test_close_points_far_from_the_origin_keep_their_digits():
+def test_close_points_far_from_origin_are_accurate():
     apart = RNG.integers(-4, 5, (6, 3)) / 8.0
     far = apart + 2.0**40
     for x in (apart, far):
@@ -104,7 +104,7 @@ def test_close_points_far_from_the_origin_keep_their_digits():
 
 
 @pytest.mark.parametrize("width", [4, 20])
-def test_many_points_are_taken_in_parts(width):
+def test_many_points_are_split_into_blocks(width):
     x, y = RNG.normal(size=(300, width)), RNG.normal(size=(250, width))
     ct = RNG.normal(size=(300, 250))
     got = grad(lambda x: fnp.sum(ct * distance.cdist(x, y, "sqeuclidean")))(x)
@@ -130,7 +130,7 @@ def test_functions_as_metrics():
     np.testing.assert_allclose(scale, scipy.spatial.distance.cdist(X, Y, own).sum())
 
 
-def test_matrices_of_distances():
+def test_distance_matrices():
     for n in (2, 3, 7):
         v = RNG.uniform(1, 2, n * (n - 1) // 2)
         matrix = scipy.spatial.distance.squareform(v)
@@ -164,6 +164,6 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("error", "match", "fun"), REFUSED, ids=[match for _, match, _ in REFUSED])
-def test_what_is_refused_says_so(error, match, fun):
+def test_errors_name_a_remedy(error, match, fun):
     with pytest.raises(error, match=match):
         traced(fun, X)

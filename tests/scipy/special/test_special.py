@@ -154,7 +154,7 @@ def truth(theirs, point, i, order):
 
 
 @each
-def test_derivatives_are_mpmaths(name, theirs, point, i):
+def test_derivatives_match_mpmath(name, theirs, point, i):
     fun = of_one(getattr(fsp, name), point, i)
     x = point[i]
     first, second = truth(theirs, point, i, 1), truth(theirs, point, i, 2)
@@ -165,7 +165,7 @@ def test_derivatives_are_mpmaths(name, theirs, point, i):
 
 
 @pytest.mark.parametrize(("name", "first", "second", "x"), SPLIT)
-def test_derivatives_of_pairs_are_mpmaths(name, first, second, x):
+def test_derivatives_of_two_arguments_match_mpmath(name, first, second, x):
     for place, theirs in enumerate((first, second)):
         for order in (1, 2):
             fun = one = lambda x, place=place: getattr(fsp, name)(x)[place]
@@ -267,7 +267,7 @@ def test_large_parameters():
     ],
 )
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-def test_ends(derivative, fun, x, want):
+def test_ends_of_domains(derivative, fun, x, want):
     assert derivative(fun)(x) == want
 
 
@@ -287,7 +287,7 @@ def test_ends(derivative, fun, x, want):
     ],
 )
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-def test_outside(derivative, fun, x):
+def test_outside_of_domains(derivative, fun, x):
     assert np.isnan(derivative(fun)(x))
 
 
@@ -306,7 +306,7 @@ def test_outside(derivative, fun, x):
     ],
 )
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-def test_whole_numbers_have_no_derivative(derivative, fun):
+def test_integer_arguments_have_no_derivative(derivative, fun):
     with pytest.raises(NotDifferentiableError, match=r"^scipy\.special\.\w+: it has no derivative in \w+, got"):
         derivative(fun)(2.0)
 
@@ -316,7 +316,7 @@ def test_complex_digamma_has_no_derivative():
         grad(lambda z: fnp.real(fsp.digamma(z)))(1 + 1j)
 
 
-def test_jax_arrays_without_kernel():
+def test_functions_without_jax_kernel():
     with pytest.raises(InputError, match="JAX has no kernel"):
         fsp.gammaincinv(jnp.asarray(2.0), jnp.asarray(0.5))
 
@@ -340,7 +340,7 @@ def test_without_scipy(monkeypatch):
 
 @pytest.mark.parametrize("x", [1, 0.5, [0.5, 1.0], np.float32(0.5), np.arange(1, 3), np.zeros((0, 2)), np.float16(1)])
 @pytest.mark.parametrize("name", ["erf", "gammaln", "exprel", "dawsn", "erfcx", "digamma"])
-def test_plain_values_give_what_scipy_gives(name, x):
+def test_plain_values_match_scipy(name, x):
     got, want = getattr(fsp, name)(x), getattr(scipy.special, name)(x)
     assert type(got) is type(want)
     assert got.dtype == want.dtype
@@ -371,7 +371,7 @@ def test_options_of_ufuncs():
         fsp.erf(x, nonsense=1)
 
 
-def test_scipys_own_functions_take_tracers():
+def test_scipy_functions_dispatch_on_tracers():
     x = np.array([0.5, 1.5])
     np.testing.assert_allclose(
         grad(lambda x: np.sum(scipy.special.gammaln(x)))(x), scipy.special.digamma(x), rtol=1e-15
@@ -383,7 +383,7 @@ def test_scipys_own_functions_take_tracers():
 
 
 @pytest.mark.usefixtures("written")
-def test_a_function_of_scipy_is_refused_with_its_counterpart():
+def test_unsupported_scipy_function_names_counterpart():
     for call, instead in (
         (lambda x: scipy.special.softmax(x), " Use funcgrad.scipy.special.softmax for scipy.special.softmax."),
         (lambda x: scipy.linalg.solve(np.eye(3), x), " Use funcgrad.scipy.linalg.solve for scipy.linalg.solve."),
@@ -395,20 +395,20 @@ def test_a_function_of_scipy_is_refused_with_its_counterpart():
     assert "Use funcgrad.scipy" not in str(caught.value)
 
 
-def test_families_of_derivatives_pickle():
+def test_derivative_families_pickle():
     families = (convex.exprel, error_functions.erfcx, bessel_related.struve, hypergeometric.eval_jacobi)
     for operation in (*families, incomplete.betainc):
         assert pickle.loads(pickle.dumps(operation)) is operation
 
 
-def test_shared_names_are_funcgrads():
+def test_logsumexp_and_softmax_match_scipy():
     assert fsp.logsumexp([0.0, 0.0]) == scipy.special.logsumexp([0.0, 0.0])
     x = np.array([[1.0, 2.0], [3.0, 5.0]])
     np.testing.assert_allclose(fsp.softmax(x), scipy.special.softmax(x), rtol=1e-15)
     np.testing.assert_allclose(fsp.log_softmax(x), scipy.special.log_softmax(x), rtol=1e-15)
 
 
-def test_the_logarithm_of_beta_on_jax_arrays():
+def test_betaln_on_jax_arrays():
     """Check ``betaln`` where JAX's version is accurate to seven digits only, with the larger argument in 8 to 50."""
     a, b = map(np.ravel, np.meshgrid([0.3, 3.0, 9.0, 10.5, 40.0], [0.7, 7.9, 8.1, 12.0, 60.0, 1e4]))
     want = np.array([float(mp.log(mp.beta(*x))) for x in zip(a, b, strict=True)])
@@ -419,7 +419,7 @@ def test_the_logarithm_of_beta_on_jax_arrays():
 
 @pytest.mark.parametrize("fun", [fsp.erf, fsp.erfc, fsp.ndtr, lambda x: fsp.log_ndtr(abs(x))])
 @pytest.mark.parametrize("x", [np.inf, -np.inf, 1e100, np.float32(np.inf), -45.0])
-def test_all_slopes_vanish_at_infinity(fun, x):
+def test_derivatives_vanish_at_infinity(fun, x):
     """Check infinite arguments, such as the outermost thresholds of a model of ordered classes."""
     for order in range(1, 5):
         fun = grad(fun) if order % 2 else forward(fun)
@@ -429,7 +429,7 @@ def test_all_slopes_vanish_at_infinity(fun, x):
         assert found.dtype == np.asarray(x).dtype
 
 
-def test_slopes_where_formulas_meet_their_ends():
+def test_derivatives_at_ends_of_formulas():
     """Check at 0 and far to the right, where a formula divides by zero or overflows."""
     for a, slope in ((0.5, np.inf), (1.0, 1.0), (1.5, 0.0), (2.0, 0.0), (3.0, 0.0)):
         assert grad(lambda x, a=a: fsp.gammainc(a, x))(0.0) == slope
@@ -459,7 +459,7 @@ def test_zeta_near_zero(order):
 
 
 @pytest.mark.parametrize("ratio", [1e-14, 1e-10, 1e-6, 1e-3, 0.019, 0.021, 0.5])
-def test_differences_of_digamma_keep_their_digits(ratio):
+def test_digamma_differences_are_accurate(ratio):
     """Check that digamma(a + b) - digamma(a), as in Beta and Pochhammer's symbol, does not cancel for small b."""
     for a in (1e-6, 0.02, 0.5, 7.3, 100.5, 1e4):
         b = a * ratio
@@ -492,7 +492,7 @@ def test_differences_of_digamma_keep_their_digits(ratio):
         ("smirnov", [5.6]),
     ],
 )
-def test_derivatives_are_at_the_whole_numbers_that_scipy_takes(name, counts):
+def test_counts_are_truncated_like_scipy(name, counts):
     fun, at = getattr(fsp, name), len(counts)
     for x in (0.3, 0.7):
         np.testing.assert_equal(fun(*counts, x), fun(*np.trunc(counts), x))
@@ -514,14 +514,14 @@ def test_derivatives_are_at_the_whole_numbers_that_scipy_takes(name, counts):
         ("tklmbda", (-0.9, 2.0), 0.0),
     ],
 )
-def test_beyond_what_is_searched_or_the_ends_of_a_distribution_nothing_changes(name, args, value):
+def test_derivatives_are_zero_beyond_search_range(name, args, value):
     fun = getattr(fsp, name)
     assert fun(*args) == value
     assert grad(fun, tuple(range(len(args))))(*args) == (0,) * len(args)
     assert grad(grad(fun))(*args) == 0
 
 
-def test_the_inverse_of_the_binomial_distribution_in_its_events():
+def test_bdtrik_derivative():
     def probability(k, n, p):
         return mp.betainc(n - k, k + 1, 0, 1 - p, regularized=True)
 

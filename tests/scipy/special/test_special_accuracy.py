@@ -42,12 +42,12 @@ def test_every_function_has_an_entry(accuracy):
     assert sorted(silent) == [], "measure these in docs/special_references*.py, or say why not"
 
 
-def test_every_entry_is_of_a_function(accuracy):
+def test_every_entry_names_a_function(accuracy):
     assert sorted({*accuracy.ENTRIES, *accuracy.UNMEASURED} - set(fsp.__all__)) == []
     assert not set(accuracy.ENTRIES) & set(accuracy.UNMEASURED)
 
 
-def test_the_page_has_a_line_for_every_entry(accuracy):
+def test_page_has_every_entry(accuracy):
     page = accuracy.PAGE.read_text()
     assert [name for name in accuracy.ENTRIES if f"| `{name}` |" not in page] == [], (
         "run: python docs/special_accuracy.py"
@@ -56,7 +56,7 @@ def test_the_page_has_a_line_for_every_entry(accuracy):
 
 
 @pytest.mark.parametrize("name", AGAIN)
-def test_no_row_is_worse_than_the_page_says(accuracy, name):
+def test_measured_accuracy_is_not_worse_than_page(accuracy, name):
     line = next(line for line in accuracy.PAGE.read_text().splitlines() if line.startswith(f"| `{name}` |"))
     *_, value, slopes, _ = [part.strip() for part in line.split("|")]
     said = [value, *slopes.split(", ")]
@@ -68,6 +68,6 @@ def test_no_row_is_worse_than_the_page_says(accuracy, name):
         assert size <= 4 * float(claim.removesuffix(" c")) + 20
 
 
-def test_a_wrong_derivative_is_seen(accuracy, monkeypatch):
+def test_wrong_derivative_is_found(accuracy, monkeypatch):
     monkeypatch.setitem(accuracy.ENTRIES, "j1", accuracy.Entry(accuracy.ENTRIES["j0"].reference, ((0.7,),)))
     assert accuracy.worst("j1", 0)[0] > 1e10

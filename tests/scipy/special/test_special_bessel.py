@@ -40,7 +40,7 @@ def test_second_derivatives(name):
                 assert abs(got - want) <= 1e-11 * max(abs(want), scale)
 
 
-def test_orders_where_formulas_are_known():
+def test_orders_with_closed_forms():
     x = np.array([0.01, 1.0, 8.0, 60.0])
     slope = vmap(grad(fsp.yv), in_axes=(None, 0))(0.0, x)  # DLMF 10.15.4
     np.testing.assert_allclose(slope, -np.pi / 2 * fsp.j0(x), rtol=1e-12, atol=1e-14)
@@ -49,7 +49,7 @@ def test_orders_where_formulas_are_known():
     assert not np.any(vmap(grad(fsp.kv), in_axes=(None, 0))(0.0, x))
 
 
-def test_kv_has_derivatives_of_any_order_in_v():
+def test_kv_has_derivatives_of_any_order_in_its_order():
     def nth(n):
         return fsp.kv if n == 0 else grad(nth(n - 1))
 
@@ -57,7 +57,7 @@ def test_kv_has_derivatives_of_any_order_in_v():
     assert abs(nth(6)(1.7, 2.2) - want) <= 1e-12 * abs(want)
 
 
-def test_differences_end_with_the_fourth_order():
+def test_fifth_derivative_in_the_order_raises():
     def nth(n):
         return fsp.jv if n == 0 else grad(nth(n - 1))
 
@@ -119,7 +119,7 @@ def test_scaling_is_not_analytic(name):
 
 
 @pytest.mark.parametrize("name", ["yn", "kn", "spherical_jn"])
-def test_whole_orders_have_no_derivative(name):
+def test_integer_orders_have_no_derivative(name):
     with pytest.raises(NotDifferentiableError, match="whole number"):
         grad(getattr(fsp, name))(2.0, 1.5)
 
@@ -148,7 +148,7 @@ def test_kelvin_functions_at_zero(order):
 
 
 @pytest.mark.parametrize("name", ["it2j0y0", "it2i0k0"])
-def test_integrals_of_what_is_left_of_one_near_zero(name):
+def test_integrals_of_one_minus_bessel_near_zero(name):
     bessel, sign = (mp.besselj, 1) if "j" in name else (mp.besseli, -1)
 
     def fun(x):
@@ -165,7 +165,7 @@ def test_integrals_of_what_is_left_of_one_near_zero(name):
             assert jacfwd(grad(fun))(x) == pytest.approx(float(second), rel=1e-13)
 
 
-def test_derivatives_by_name_check_their_order():
+def test_derivative_functions_check_order():
     with pytest.raises(InputError, match="whole number"):
         fsp.jvp(1.0, 2.0, 1.5)
     with pytest.raises(ValueError, match="negative"):

@@ -209,7 +209,7 @@ def test_derivatives_at_extremes(name, i):
         assert list(failures(name, i)) == []
 
 
-def test_exclusions_are_of_rows():
+def test_every_exclusion_matches_a_row():
     """Check that every exclusion matches a point of the table."""
     for names, i, where, _, why in EXCLUDED:
         for name in names.split():
@@ -218,7 +218,7 @@ def test_exclusions_are_of_rows():
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_a_wrong_number_is_seen(monkeypatch):
+def test_wrong_number_is_found(monkeypatch):
     monkeypatch.setitem(TABLE, "j1", TABLE["j0"])
     assert list(failures("j1", 0)) == []  # the values differ, so nothing is tested
     monkeypatch.setitem(TABLE, "sici", [[i, p, f and [[f[0][0], "2.0", *f[0][2:]], f[1]]] for i, p, f in TABLE["sici"]])
@@ -237,13 +237,13 @@ def generator():
         sys.path[:] = before
 
 
-def test_every_function_has_rows_or_shares_those_of_another(generator):
+def test_every_function_has_rows_or_shares_rows(generator):
     assert set(generator.ENTRIES) == set(TABLE) | set(generator.SAME) | generator.WITHOUT
     assert not set(TABLE) & set(generator.SAME)
     assert not generator.WITHOUT & (set(TABLE) | set(generator.SAME))
 
 
-def test_rows_are_what_the_generator_finds(generator):
+def test_stored_rows_match_generator(generator):
     for name in ("erfc", "entr", "log1p", "cosdg"):
         for i, point, found in TABLE[name]:
             at = tuple(float(text) for text in point)
@@ -266,7 +266,7 @@ def combinations(entry):
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_tangents_have_the_dtype_of_results_and_cotangents_of_arguments(generator):
+def test_tangents_and_cotangents_have_right_dtype(generator):
     wrong = []
     dtypes = lambda result: [np.asarray(part).dtype for part in parts(result)]
     for name, entry in generator.ENTRIES.items():

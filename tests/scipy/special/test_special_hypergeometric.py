@@ -50,12 +50,12 @@ def test_parameters_under_vmap():
         np.testing.assert_allclose(vmap(grad(fsp.hyp1f1, i))(a, b, x), alone, rtol=1e-13)
 
 
-def test_at_a_pole_there_is_no_derivative():
+def test_no_derivative_at_poles():
     with np.errstate(all="ignore"):
         assert np.isnan(grad(fsp.hyp1f1, 1)(0.5, -1.0, 0.3))
 
 
-def test_tricomis_function_has_derivatives_with_and_below_zero():
+def test_hyperu_derivatives_at_nonpositive_parameters():
     a, b, x = np.array([0.7, 1e-5, 0.0, -1.0, -30.6]), 1.5, 4.0
     slopes = [grad(fsp.hyperu)(v, b, x) for v in a]
     with mp.workdps(30):
@@ -65,7 +65,7 @@ def test_tricomis_function_has_derivatives_with_and_below_zero():
     assert np.isnan(grad(fsp.hyperu)(-20_000.5, b, x)), "too far below"
 
 
-def test_fifth_derivatives_in_parameters_are_refused():
+def test_fifth_derivatives_in_parameters_raise():
     def nth(n):
         return fsp.hyp1f1 if n == 0 else grad(nth(n - 1))
 

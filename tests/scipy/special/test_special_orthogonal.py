@@ -59,7 +59,7 @@ def test_real_degrees(name):
     )
 
 
-def test_the_ends_of_the_interval():
+def test_ends_of_interval():
     assert grad(fsp.eval_legendre, 1)(4, 1.0) == 10.0
     assert grad(fsp.eval_chebyt, 1)(4, 1.0) == 16.0
 
@@ -108,7 +108,7 @@ def test_beyond_the_poles():
 
 
 @pytest.mark.parametrize(("n", "m"), [(1, 1), (2, -2), (3, 1)])
-def test_curvatures_of_spherical_harmonics(n, m):
+def test_second_derivatives_of_spherical_harmonics(n, m):
     found = hessian(lambda t: np.real(fsp.sph_harm_y(n, m, t, 0.0)))(0.4)
     size = mp.sqrt((2 * n + 1) / (4 * mp.pi) * mp.factorial(n - m) / mp.factorial(n + m))
     assert found == pytest.approx(float(size * mp.diff(lambda t: mp.legenp(n, m, mp.cos(t)), 0.4, 2)), rel=1e-10)
@@ -121,7 +121,7 @@ def test_legendre_functions_of_the_lowest_order():
 
 
 @pytest.mark.parametrize("name", ["legendre_p", "assoc_legendre_p", "sph_legendre_p"])
-def test_legendre_functions_with_their_derivatives(name):
+def test_legendre_functions_with_diff_n(name):
     """Check ``diff_n`` as in SciPy, of one degree and order, and of all degrees and orders up to given ones."""
     theirs, x = getattr(scipy.special, name), np.array([[0.3, 0.8], [0.5, 0.1]])
     every = getattr(scipy.special, name + "_all")
@@ -154,7 +154,7 @@ def test_all_spherical_harmonics():
 
 
 @pytest.mark.parametrize("name", ["legendre", "hermite", "sh_jacobi"])
-def test_polynomials_as_objects(name):
+def test_polynomial_objects(name):
     """Check polynomial objects, also in a function that is rebuilt with funcgrad's functions."""
     parameters = (3, 1.5, 0.7) if name == "sh_jacobi" else (3,)
 
@@ -165,12 +165,12 @@ def test_polynomials_as_objects(name):
     np.testing.assert_allclose(grad(fun)(x), differences(fun, x, 1e-6), rtol=1e-7)
 
 
-def test_the_pole_of_the_sphere_is_smooth():
+def test_derivatives_are_smooth_at_poles_of_sphere():
     slope = jvp(lambda t: fsp.sph_harm_y(1, 1, t, 0.0), (0.0,), (1.0,))[1]
     np.testing.assert_allclose(slope, -np.sqrt(3 / (8 * np.pi)), rtol=1e-15)
 
 
-def test_real_degrees_with_poles_of_the_parameter():
+def test_real_degrees_near_parameter_poles():
     """Check near the poles of Gegenbauer's function of degree n, where ``n + 2 * alpha`` is 0, -1, ..."""
     for n, alpha, x in [(0.5, 0.3, 0.7), (-0.5, 0.3, 0.3), (-1.5, 0.7, 0.3)]:
         for name, reference in (("gegenbauer", mp.gegenbauer), ("genlaguerre", mp.laguerre)):

@@ -71,7 +71,7 @@ CASES = {
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize(("fun", "good", "bad"), CASES.values(), ids=CASES)
-def test_a_program_raises_what_the_function_raises(fun, good, bad):
+def test_program_raises_errors_of_function(fun, good, bad):
     fast = jit(fun, backend="numpy")
     expected = fun(*good)
     for wrong in bad:
@@ -87,7 +87,7 @@ def test_a_program_raises_what_the_function_raises(fun, good, bad):
     assert len(report.variants) == 1
 
 
-def test_evenly_spaced_points_are_another_way():
+def test_evenly_spaced_points_get_own_variant():
     """Check that evenly spaced points get another variant, since ``np.gradient`` has another formula for them."""
     fast = jit(fnp.gradient, backend="numpy")
     for points in (KNOTS, KNOTS**2, KNOTS * 0.1, np.linspace(0, 1, 6), KNOTS**3 + KNOTS):

@@ -56,7 +56,7 @@ def points(x):
 @pytest.mark.parametrize("transform", TRANSFORMS.values(), ids=TRANSFORMS)
 @pytest.mark.parametrize("fun", FUNCTIONS.values(), ids=FUNCTIONS)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_the_bits_are_the_functions(fun, transform, dtype):
+def test_results_match_function_bitwise(fun, transform, dtype):
     fun, x = transform(fun), X.astype(dtype)
     fast = recorded(fun)
     fast(x)
@@ -96,7 +96,7 @@ NEEDING = {
 
 @pytest.mark.parametrize("fun", NEEDING.values(), ids=NEEDING)
 @pytest.mark.parametrize("constant", [np.eye(N), -np.eye(N)[:, ::-1], STEPS], ids=["eye", "turned", "two in a column"])
-def test_what_needs_the_whole(fun, constant):
+def test_operations_that_need_whole_rows(fun, constant):
     fast = recorded(lambda x: fun(constant.copy(), x))  # a copy, since the program reads reachable arrays at each call
     with np.errstate(all="ignore"):
         for point in (*points(X), *points(X)):
@@ -105,7 +105,7 @@ def test_what_needs_the_whole(fun, constant):
     assert is_short(fast)
 
 
-def test_it_takes_other_ways():
+def test_other_branches_get_own_variants():
     fun = hessian(lambda x: fnp.sum(fnp.sin(x) ** 2) if x[0] > 0 else fnp.sum(x[::-1] * x**2))
     fast = recorded(fun)
     for x in (X, -X, X, -X):
@@ -133,7 +133,7 @@ def test_threads():
     assert not wrong
 
 
-def test_warnings_are_the_same():
+def test_warnings_match_function():
     def heard(call):
         with warnings.catch_warnings(record=True) as found:
             warnings.simplefilter("always")
@@ -151,7 +151,7 @@ def test_warnings_are_the_same():
     assert said == should == {"invalid value encountered in multiply"}
 
 
-def test_a_saved_module(tmp_path):
+def test_saved_module(tmp_path):
     fun = hessian(FUNCTIONS["neighbours"])
     fast = recorded(fun)
     fast(X)
@@ -166,7 +166,7 @@ def test_a_saved_module(tmp_path):
     assert said.strip() == np.ascontiguousarray(fun(X * 3)).tobytes().hex()
 
 
-def test_an_array_that_is_read_anew_does_not_count():
+def test_mutable_arrays_do_not_count_as_constant_rows():
     eye = np.eye(N)
     fast = recorded(lambda x: (eye * x + eye) * x - eye * 2.0)
     for factor in (1.0, 2.0):
@@ -175,7 +175,7 @@ def test_an_array_that_is_read_anew_does_not_count():
         assert not is_short(fast)
 
 
-def test_it_is_done_where_it_pays_only():
+def test_rewrite_only_where_it_pays():
     for size in (10, 50):
         eye = np.eye(size)
         fast = recorded(lambda x, eye=eye: vmap(lambda row: row @ x)(eye.copy() * x))
@@ -187,7 +187,7 @@ def test_it_is_done_where_it_pays_only():
     assert not is_short(fast)
 
 
-def test_little_memory_is_taken():
+def test_memory_is_result_and_few_rows():
     """Check that the program needs memory for the result and a few rows only."""
     fast = recorded(hessian(FUNCTIONS["reversed"]))
     x = np.linspace(0.1, 1.0, 700)
@@ -202,20 +202,20 @@ def test_little_memory_is_taken():
 
 
 @pytest.mark.parametrize("rows", [np.zeros((20, 3)), np.eye(20)[:, :7], np.eye(40)[::-1] - np.eye(40, k=1)])
-def test_how_rows_repeat(rows):
+def test_repeated_rows_are_detected(rows):
     found = equal_rows._row_pattern(rows.view(np.int64) if rows.flags.c_contiguous else rows.copy().view(np.int64))
     short = np.take_along_axis(rows, found.first, 0)
     assert np.array_equal(np.take_along_axis(short, found.which, 0), rows)
     assert len(short) == max(len(np.unique(column)) for column in rows.T)
 
 
-def test_rows_that_do_not_repeat():
+def test_unrepeated_rows_are_not_rewritten():
     assert equal_rows._row_pattern(np.arange(400).reshape(20, 20)) is None
     assert equal_rows._row_pattern(np.diag(np.arange(1, 21))[:, :1] * np.ones((20, 20), int)) is not None
     assert equal_rows._row_pattern(np.arange(20)[:, None] * (np.arange(40) == 3)) is None  # one column has all numbers
 
 
-def test_a_pullback_of_unit_vectors():
+def test_pullback_of_unit_vectors():
     def fun(x):
         _, pull = vjp(lambda x: fnp.sin(x) * x + fnp.cos(x) * fnp.exp(x), x)
         return vmap(lambda ct: pull(ct)[0])(np.eye(N))

@@ -93,18 +93,18 @@ def test_later_calls_do_not_run_the_function(tmp_path):
     assert before == path.read_text() == ".."
 
 
-def test_each_form_of_the_arguments_has_its_program():
+def test_each_argument_signature_has_own_program():
     fast = agrees(grad(lambda x: fnp.sum(x**2)), X, np.ones((2, 3)), np.ones(3, np.float32), np.ones((3, 2)).T, 2.0)
     assert len(fast._entries) == 5
 
 
 @pytest.mark.parametrize("x", [2.0, np.float64(2.0), np.float32(2.0), np.array(2.0), 2, True, 1 + 2j, np.int64(3)])
-def test_types_are_kept(x):
+def test_result_types_are_kept(x):
     for fun in (lambda x: x, lambda x: x * 2, lambda x: x / 4 + x, lambda x: -x, lambda x: fnp.sin(x) * x, abs):
         agrees(fun, x)
 
 
-def test_a_branch_is_asked_for():
+def test_branches_are_checked():
     def f(x):
         if x[0] > 0:
             return fnp.sum(x**2)
@@ -115,7 +115,7 @@ def test_a_branch_is_asked_for():
     assert "raise PathChanged" in fast.source
 
 
-def test_a_loop_with_a_tolerance():
+def test_loop_with_tolerance():
     def f(x):
         steps = 0
         while fnp.sum(x * x) > 1e-3:
@@ -141,11 +141,11 @@ def test_a_loop_with_a_tolerance():
         lambda x: np.asarray(x) * 2,
     ],
 )
-def test_what_python_looks_at(look):
+def test_python_conversions_of_values(look):
     agrees(look, X, X * 2, -X, X[::-1].copy(), X * 0.1)
 
 
-def test_many_ways_and_then_as_it_stands():
+def test_too_many_branches_run_eagerly():
     def f(x):
         return x * int(x)
 
@@ -171,14 +171,14 @@ def test_static_arguments():
         fast(X, [1])
 
 
-def test_integers_and_texts_are_part_of_the_form():
+def test_integers_and_strings_are_part_of_signature():
     fast = agrees(
         lambda x, n, how: x**n if how == "power" else x * n, (X, 2, "power"), (X, 3, "power"), (X, 2, "times")
     )
     assert len(fast._entries) == 3
 
 
-def test_too_many_forms():
+def test_too_many_signatures():
     fast = recorded(lambda x, n: x * n)
     for n in range(64):
         fast(X, n)
@@ -206,7 +206,7 @@ def test_containers_and_keywords():
 # ---- closures --------------------------------------------------------------------------------------------------------
 
 
-def test_arrays_it_closes_over_are_read_anew():
+def test_closed_over_arrays_are_read_at_each_call():
     m, other = np.ones((3, 3)), np.arange(3.0)
     fast = recorded(grad(lambda x: (m * 2).sum() * fnp.sum(x * other) + fnp.sum(m @ x)))
     slow = grad(lambda x: (m * 2).sum() * fnp.sum(x * other) + fnp.sum(m @ x))
@@ -216,7 +216,7 @@ def test_arrays_it_closes_over_are_read_anew():
             assert not difference(fast(X), slow(X))
 
 
-def test_what_it_closes_over_may_be_another():
+def test_closed_over_names_may_be_rebound():
     scale, table = 2.0, {"shift": np.ones(3)}
 
     def f(x):
@@ -263,7 +263,7 @@ def test_globals_methods_and_partials(monkeypatch):
     assert not difference(fasts[0](X), of_global(X))
 
 
-def test_a_name_that_is_gone(monkeypatch):
+def test_deleted_global_name(monkeypatch):
     fast = recorded(of_global)
     fast(X)
     monkeypatch.delattr(sys.modules[__name__], "SCALE")
@@ -272,7 +272,7 @@ def test_a_name_that_is_gone(monkeypatch):
             fast(X)
 
 
-def test_an_array_written_to_between_two_uses():
+def test_array_written_between_two_uses():
     def f(x):
         table = np.ones(3)
         first = x * table
@@ -282,7 +282,7 @@ def test_an_array_written_to_between_two_uses():
     agrees(f, X, X * 2)
 
 
-def test_what_is_too_much_to_look_at():
+def test_large_closures_run_eagerly():
     table = [float(i) for i in range(10_000)]
     fast = recorded(lambda x: x * table[3])
     with pytest.warns(EagerWarning, match="thousands of values"):
@@ -291,12 +291,12 @@ def test_what_is_too_much_to_look_at():
     assert not difference(fast(X), X * 4.0)
 
 
-def test_it_pickles():
+def test_recorded_function_pickles():
     fast = pickle.loads(pickle.dumps(recorded(of_global)))
     assert fast(X) == fast(X) == of_global(X)
 
 
-def test_a_state_is_seen():
+def test_changed_state_runs_eagerly():
     state = [0.0]
 
     def f(x):
@@ -309,7 +309,7 @@ def test_a_state_is_seen():
     assert fast(X)[0] + 1 == fast(X)[0]
 
 
-def test_random_numbers_are_seen():
+def test_random_numbers_run_eagerly():
     rng = np.random.default_rng(0)
     fast = recorded(lambda x: x + rng.standard_normal(3))
     with pytest.warns(EagerWarning, match="draws random numbers"):
@@ -335,7 +335,7 @@ def test_results_own_their_memory():
     assert not (SCALE == 100.0).any()
 
 
-def test_two_results_that_are_one():
+def test_one_array_returned_twice():
     fast = recorded(lambda x: (y := x * 2, y))
     fast(X)
     a, b = fast(X)
@@ -347,7 +347,7 @@ def test_two_results_that_are_one():
 @pytest.mark.parametrize(
     "fun", [lambda x: 1 / x, fnp.log, lambda x: x * 10, lambda x: x**-1, grad(lambda x: fnp.sum(1 / x))]
 )
-def test_errors_and_warnings_are_the_same(fun, x):
+def test_errors_and_warnings_match_function(fun, x):
     def heard(call):
         with warnings.catch_warnings(record=True) as found:
             warnings.simplefilter("always")
@@ -380,7 +380,7 @@ PLAIN = {
 
 @pytest.mark.parametrize("fun", PLAIN.values(), ids=PLAIN)
 @pytest.mark.parametrize("number", [np.float64, float])
-def test_numbers_computed_plainly(fun, number):
+def test_numbers_computed_with_python_floats(fun, number):
     """Check that bits, types and warnings are NumPy's."""
     points = [number(x) for x in (0.3, -1.7, 2.5, 1e-300, -0.0)]
     agrees(fun, *points)
@@ -402,7 +402,7 @@ def test_numbers_computed_plainly(fun, number):
                     fast(x)
 
 
-def test_a_program_recorded_where_there_is_no_number():
+def test_program_recorded_at_nan():
     for fun in (lambda x: x * 2 - x, grad(lambda x: fnp.sin(x) * x)):
         fast = recorded(fun)
         with np.errstate(all="ignore"):
@@ -413,7 +413,7 @@ def test_a_program_recorded_where_there_is_no_number():
         assert not fast.report().eager
 
 
-def test_functions_of_python_where_they_have_the_bits_of_numpys():
+def test_math_functions_used_where_bitwise_equal():
     assert has_same_bits("sqrt")
     for name in ("sin", "cos"):
         ours = getattr(fnp, name)
@@ -426,7 +426,7 @@ def test_functions_of_python_where_they_have_the_bits_of_numpys():
         assert all(alike) or not has_same_bits(name)
 
 
-def test_numbers_are_computed_plainly_where_that_is_seen():
+def test_source_uses_python_floats():
     fast = recorded(PLAIN["its gradient"])
     fast(np.float64(0.5))
     assert "float(x)" in fast.source
@@ -436,7 +436,7 @@ def test_numbers_are_computed_plainly_where_that_is_seen():
     assert "float(" not in hidden.source
 
 
-def test_an_error_of_the_function_is_raised():
+def test_function_errors_are_raised():
     def f(x):
         if x[0] < 0:
             raise ValueError("below zero")
@@ -451,7 +451,7 @@ def test_an_error_of_the_function_is_raised():
     assert not difference(fast(np.ones(3)), f(np.ones(3)))
 
 
-def test_what_cannot_be_recorded_runs_as_it_stands():
+def test_unrecordable_function_runs_eagerly():
     fast = recorded(lambda x: np.array([float(x[0]), "text" == 1]) if type(x) is np.ndarray else {}[1])
     with pytest.warns(EagerWarning, match="KeyError"):
         assert fast(X)[0] == X[0]
@@ -459,7 +459,7 @@ def test_what_cannot_be_recorded_runs_as_it_stands():
 
 
 @pytest.mark.parametrize("x", [np.ma.masked_array([1.0, 2.0]), np.array([None, 1.0]), np.array(["a"])])
-def test_other_arguments_run_as_they_stand(x):
+def test_unsupported_arguments_run_eagerly(x):
     fast = recorded(lambda x: x)
     with pytest.warns(EagerWarning, match="an argument is"):
         assert fast(x) is x
@@ -476,7 +476,7 @@ def test_backends():
     assert jit is funcgrad.interop.jit
 
 
-def test_it_needs_no_jax():
+def test_numpy_backend_needs_no_jax():
     code = (
         "import sys; sys.modules['jax'] = None\n"
         "import numpy as np\nfrom funcgrad import grad, jit\n"
@@ -591,7 +591,7 @@ OUTSIDE = {
 
 
 @pytest.mark.parametrize("transform", OUTSIDE.values(), ids=OUTSIDE)
-def test_transforms_outside_go_through_the_program(transform):
+def test_transforms_outside_use_the_program(transform):
     """Check that transforms run the function while recording, and recorded code from then on."""
     f = lambda x: fnp.sum(fnp.sin(x) * x**2 + fnp.exp(-x * x))
     counted, calls = counting(f)
@@ -608,7 +608,7 @@ def test_transforms_outside_go_through_the_program(transform):
 
 
 @pytest.mark.parametrize("transform", [grad, value_and_grad, hessian, jacrev, jacfwd])
-def test_a_transform_outside_is_one_program(transform):
+def test_transform_outside_is_one_program(transform):
     """Check the bits against the eager run; another such transform of the function has the program too."""
     f = lambda x, y=2.0: fnp.sum(fnp.sin(x) * x**y) if x[0] > 0 else fnp.sum(fnp.tanh(x))
     counted, calls = counting(f)
@@ -623,7 +623,7 @@ def test_a_transform_outside_is_one_program(transform):
         transform(fast, argnums=7)(X)
 
 
-def test_a_transform_outside_has_one_program_whatever_other_threads_do():
+def test_transform_outside_is_one_program_in_threads():
     f = lambda x: fnp.sum(fnp.sin(x) * x * fnp.exp(x) / (x + 3.0))
     fast, expected, found, over = recorded(f), grad(f)(X), [], threading.Event()
 
@@ -642,7 +642,7 @@ def test_a_transform_outside_has_one_program_whatever_other_threads_do():
     assert not fast.report().variants  # the function by itself has no program
 
 
-def test_transforms_outside_of_containers_settings_and_complex_numbers():
+def test_transforms_outside_with_containers_and_complex_numbers():
     def f(params, n, *, name):
         z = params["a"] * params["b"][0] + (1.0 if name == "one" else 2.0)
         return {"value": fnp.sum(fnp.real(z * z)) * n, "more": (params["b"][0] * n, fnp.argmax(fnp.real(params["a"])))}
@@ -661,7 +661,7 @@ def test_transforms_outside_of_containers_settings_and_complex_numbers():
     assert calls() == before
 
 
-def test_transforms_outside_take_the_way_of_the_values():
+def test_transforms_outside_follow_branches():
     f = lambda x: fnp.sum(x * x) if x[0] > 0 else fnp.sum(fnp.sin(x))
     fast = recorded(f)
     for x in (X, -X, X * 2, -X * 2):
@@ -669,7 +669,7 @@ def test_transforms_outside_take_the_way_of_the_values():
         assert not difference(hessian(fast)(x), hessian(f)(x))
 
 
-def test_transforms_outside_see_what_is_closed_over():
+def test_transforms_outside_see_closures():
     """Check a value that is being transformed, and arrays that change."""
     for _ in range(2):
         np.testing.assert_allclose(grad(lambda a: recorded(lambda x: fnp.sum(x * a))(X * a))(2.0), 4 * X.sum())
@@ -690,7 +690,7 @@ def test_transforms_outside_see_what_is_closed_over():
     assert grad(outer)(3.0) == 27.0
 
 
-def test_transforms_outside_of_what_cannot_be_recorded():
+def test_transforms_outside_of_unrecordable_function():
     """Check that value and gradient are of the same run."""
     rng = np.random.default_rng(0)
     fast = recorded(lambda x: fnp.sum(x * rng.normal(size=3)))
@@ -704,7 +704,7 @@ def test_transforms_outside_of_what_cannot_be_recorded():
             np.testing.assert_array_equal(values, (np.stack([X, 2 * X]) * slopes).sum(axis=1))
 
 
-def test_transforms_outside_for_other_cotangents_than_one():
+def test_transforms_outside_with_other_cotangents():
     """Check derivatives computed with the value: they are valid for cotangent 1 only, and the caller owns them."""
     fun = lambda x, y: fnp.sum(fnp.sin(x) * y)
     counted, calls = counting(fun)
@@ -731,7 +731,7 @@ def test_transforms_outside_for_other_cotangents_than_one():
     assert before == earlier
 
 
-def test_transforms_outside_give_arrays_that_can_be_written_to():
+def test_transforms_outside_return_writable_arrays():
     fast = recorded(lambda x: x * 2)
 
     def f(x):
@@ -743,7 +743,7 @@ def test_transforms_outside_give_arrays_that_can_be_written_to():
         np.testing.assert_allclose(grad(f)(X), grad(lambda x: x[1] ** 2 * x[0] + fnp.sum(2 * x[1:] ** 2))(X))
 
 
-def test_transforms_outside_raise_what_the_function_raises():
+def test_transforms_outside_raise_function_errors():
     def f(x):
         if x[0] < 0:
             raise ValueError("below zero")
@@ -756,14 +756,14 @@ def test_transforms_outside_raise_what_the_function_raises():
             grad(fast)(-np.ones(3))
 
 
-@pytest.mark.usefixtures("tried_less")
-def test_random_programs_inside_of_transforms():
+@pytest.mark.usefixtures("few_trials")
+def test_random_programs_inside_transforms():
     found = [examine_inside(generate(7, number)) for number in range(40)]
     assert all(kind == "agree" or (kind == "as it stands" and why) for kind, why in found)
     assert [kind for kind, _ in found].count("agree") >= 38
 
 
-def test_blocks_look_at_the_function():
+def test_blocks_apply_to_recorded_function():
     fast = recorded(grad(lambda x: fnp.sum(fnp.log(x))))
     fast(X**2)
     with np.errstate(all="ignore"), pytest.raises(FloatingPointError), debug_nans():
@@ -775,7 +775,7 @@ def test_blocks_look_at_the_function():
 # ---- threads, memory -------------------------------------------------------------------------------------------------
 
 
-def test_threads_have_their_own_memory():
+def test_threads_have_own_buffers():
     f = grad(lambda x: fnp.sum(fnp.sin(x) * fnp.cos(x) * x))
     fast = recorded(f)
     fast(np.ones(500))
@@ -846,7 +846,7 @@ def computed_once(size):
 
 @pytest.mark.parametrize("size", [100, 10_000], ids=["kept between calls", "of the call"])
 @pytest.mark.parametrize("fun", AGAIN.values(), ids=AGAIN)
-def test_what_a_checkpoint_computes_again_saves_memory(fun, size):
+def test_checkpoint_saves_memory_in_program(fun, size):
     """Check that recordings recompute too: less memory than without checkpoints, no more than the function."""
     x = np.linspace(0.1, 0.9, size)
     fast, (plain, expected, bytes_of_all) = agrees(fun, x, x[::-1].copy()), computed_once(size)
@@ -872,7 +872,7 @@ def peak(fun, *args):
         tracemalloc.stop()
 
 
-def test_a_checkpoint_does_not_ask_again():
+def test_checkpoint_checks_branch_once():
     """Check that a branch inside is checked once; the other branch is another variant."""
 
     @checkpoint
@@ -897,7 +897,7 @@ def gradient_of(case):
 
 
 @pytest.fixture
-def tried_less(monkeypatch):
+def few_trials(monkeypatch):
     """Let recordings try few other arguments, for tests that compare several or many, and expect no warning.
 
     Running the function for each of the arguments takes half of the time of these tests.
@@ -905,12 +905,12 @@ def tried_less(monkeypatch):
     monkeypatch.setattr(agreeing, "_TRIALS_IF_SMALL", agreeing._TRIALS_IF_LARGE)
 
 
-@pytest.mark.usefixtures("tried_less")
+@pytest.mark.usefixtures("few_trials")
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.op.name)
-def test_operations(row):
+def test_operations_match_bitwise(row):
     """Check value and gradient of every row of the table, also of those that are not recorded."""
     for case in row.cases:
-        with cases.named_if_it_fails(case.id):
+        with cases.named_in_errors(case.id):
             run_recorded(case)
 
 
@@ -937,7 +937,7 @@ def run_recorded(case):
 
 
 @pytest.mark.parametrize("row", [row for row in ROWS if row.cases[0].live], ids=lambda row: row.op.name)
-def test_functions_that_call_numpys_own_of_arrays(row):
+def test_composed_numpy_functions_match_bitwise(row):
     """Check functions that NumPy computes itself for plain arrays, and other operations compose for traced arrays."""
     rng = np.random.default_rng(1)
     with warnings.catch_warnings(), np.errstate(all="ignore"):
@@ -970,7 +970,7 @@ COMPOSED = {
 
 
 @pytest.mark.parametrize("fun", COMPOSED.values(), ids=COMPOSED)
-def test_what_numpy_computes_itself_is_tried_with_more_arguments(fun):
+def test_composed_functions_are_tried_with_more_arguments(fun):
     """Check that such functions are tried with more arguments, except in a transform that traces the arguments."""
     squared = lambda a: fnp.sum(fnp.sin(fun(a)) ** 2)
     for tried in (
@@ -1000,7 +1000,7 @@ def cast(x, like):
     return x.astype(like.dtype) if isinstance(like, np.ndarray) else type(like)(x)
 
 
-@pytest.mark.usefixtures("tried_less")
+@pytest.mark.usefixtures("few_trials")
 def test_random_programs():
     """Check recordings on inputs that take other branches; see ``fuzz.recorded``. A fallback must give a reason."""
     found = [examine(generate(5, number)) for number in range(90)]
@@ -1040,7 +1040,7 @@ def _added(x):
 
 
 @pytest.mark.parametrize("fun", ROUNDED.values(), ids=ROUNDED)
-def test_rounded_as_the_function_does(fun):
+def test_rounding_matches_function(fun):
     points = [random_numbers(5, seed=seed) for seed in range(30)]
     agrees(fun, *points)
     with warnings.catch_warnings():
@@ -1071,7 +1071,7 @@ def _doubled(z):
 
 @pytest.mark.parametrize("dtype", [np.complex128, np.complex64])
 @pytest.mark.parametrize("fun", COMPLEX.values(), ids=COMPLEX)
-def test_complex_products_are_rounded_as_the_function_does(fun, dtype):
+def test_complex_products_round_like_function(fun, dtype):
     agrees(fun, *[random_numbers(5, dtype=dtype, seed=seed) for seed in range(30)])
 
 
@@ -1111,11 +1111,11 @@ AROUND_PARTS = {
 }
 
 
-@pytest.mark.usefixtures("tried_less")
+@pytest.mark.usefixtures("few_trials")
 @pytest.mark.parametrize("dtype", [np.float64, np.complex64])
 @pytest.mark.parametrize("around", AROUND_PARTS.values(), ids=AROUND_PARTS)
 @pytest.mark.parametrize("first", PARTS)
-def test_parts_of_an_array_add_up_as_the_function_does(first, around, dtype):
+def test_part_cotangents_add_in_same_order(first, around, dtype):
     """Check that the cotangents of parts of one array are added in one order, for every kind of index."""
     for second in list(PARTS)[list(PARTS).index(first) :]:
         if around is AROUND_PARTS["grad of vmap"] and "what Python asked for" in (first, second):
@@ -1170,11 +1170,11 @@ AROUND_NUMBERS = {
 }
 
 
-@pytest.mark.usefixtures("tried_less")
+@pytest.mark.usefixtures("few_trials")
 @pytest.mark.parametrize("around", AROUND_NUMBERS.values(), ids=AROUND_NUMBERS)
 @pytest.mark.parametrize("lying", LYING.values(), ids=LYING)
 @pytest.mark.parametrize("spread", SPREAD.values(), ids=SPREAD)
-def test_what_comes_of_a_number_lies_in_memory_as_in_the_function(spread, lying, around):
+def test_arrays_from_numbers_keep_memory_layout(spread, lying, around):
     """Check the memory order of such arrays, in which their sums are added."""
     fun = around(partial(slopes_of_product, spread=spread, lying=lying))
     agrees(fun, *[random_numbers(3, 4, seed=seed) for seed in range(4)])
@@ -1209,10 +1209,10 @@ AROUND_BROADCASTS = {
 }
 
 
-@pytest.mark.usefixtures("tried_less")
+@pytest.mark.usefixtures("few_trials")
 @pytest.mark.parametrize("around", AROUND_BROADCASTS.values(), ids=AROUND_BROADCASTS)
 @pytest.mark.parametrize("made", BROADCAST.values(), ids=BROADCAST)
-def test_what_is_broadcast_lies_in_memory_as_in_the_function(made, around):
+def test_broadcast_results_keep_memory_layout(made, around):
     def f(x):
         product = x.T * made(x, x.shape[::-1])
         return fnp.sum(fnp.tanh(product)), product
@@ -1241,7 +1241,7 @@ def added_in_place(m, v):
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.complex128])
 @pytest.mark.parametrize("fun", OFTEN.values(), ids=OFTEN)
-def test_what_is_broadcast_several_times(fun, dtype):
+def test_repeated_broadcasts_share_one_row(fun, dtype):
     """Check that a broadcast row is filled in once, and loops over arrays of one shape give the same bits."""
     loss = lambda m, v, c: fnp.sum(fnp.real(fnp.sin(0.1 * fun(m, v, c))))
     shapes = ((8, 4), (4,), (8, 1))
@@ -1253,7 +1253,7 @@ def test_what_is_broadcast_several_times(fun, dtype):
     agrees(lambda m, v, c: vmap(grad(loss), in_axes=(None, 0, None))(m, fnp.stack([v, v * 2.0]), c), *points)
 
 
-def test_a_row_is_filled_in_once():
+def test_broadcast_row_is_filled_once():
     fun = lambda m, v: (m * v + 1.0) * v - v * m
     fast = recorded(fun)
     for seed in range(3):
@@ -1293,9 +1293,9 @@ def written_to(x, where, what):
 FITTING = [pair for pair in itertools.product(WRITTEN, WRITINGS) if pair != ("a mask", "a row")]
 
 
-@pytest.mark.usefixtures("tried_less")
+@pytest.mark.usefixtures("few_trials")
 @pytest.mark.parametrize(("where", "what"), FITTING)
-def test_what_is_written_is_rounded_as_the_function_does(where, what):
+def test_written_value_cotangents_round_like_function(where, what):
     """Check the cotangent of a value written in place: it is rounded first, then added up in memory order."""
     f = partial(written_to, where=where, what=what)
     for around in (
@@ -1392,11 +1392,11 @@ AROUND_WRITES = {
 }
 
 
-@pytest.mark.usefixtures("tried_less")
+@pytest.mark.usefixtures("few_trials")
 @pytest.mark.parametrize("around", AROUND_WRITES.values(), ids=AROUND_WRITES)
 @pytest.mark.parametrize("write", WRITERS.values(), ids=WRITERS)
 @pytest.mark.parametrize("view", VIEWED.values(), ids=VIEWED)
-def test_what_is_written_to_a_part_adds_up_as_the_function_does(view, write, around):
+def test_written_part_cotangents_add_in_same_order(view, write, around):
     """Check the case that the whole is read before and after, so that its cotangents are added to those of the part."""
 
     def f(x):
@@ -1408,11 +1408,11 @@ def test_what_is_written_to_a_part_adds_up_as_the_function_does(view, write, aro
     agrees(around(f), *[random_numbers(3, 4, seed=seed) for seed in range(2)])
 
 
-@pytest.mark.usefixtures("tried_less")
+@pytest.mark.usefixtures("few_trials")
 @pytest.mark.parametrize("around", AROUND_WRITES.values(), ids=AROUND_WRITES)
 @pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
 @pytest.mark.parametrize("places", PLACES.values(), ids=PLACES)
-def test_at_places_from_data(places, method, around):
+def test_at_with_computed_indices(places, method, around):
     def f(x):
         z = x * 1.5
         new = method(fnp.at(z)[places(z)], x)
@@ -1436,7 +1436,7 @@ def test_repeated_products_of_complex_numbers(fun, dtype):
     agrees(fun, *[random_numbers(3, dtype=dtype, seed=seed) for seed in range(30)])
 
 
-def test_programs_of_xla_inside():
+def test_xla_functions_inside():
     """Check that a function compiled with XLA is one operation, and its derivative another."""
     inner = jit(lambda x: fnp.sum(fnp.sin(x) * x))
     for fun in (inner, grad(inner), value_and_grad(lambda x: inner(x) ** 2), vmap(inner)):
@@ -1448,7 +1448,7 @@ def test_programs_of_xla_inside():
         fast.save("anywhere.py")
 
 
-def test_arguments_that_lie_backwards():
+def test_arguments_with_negative_strides():
     """Check arguments with a negative stride: NumPy sums in memory order, which a copy would reverse."""
     fast = recorded(lambda x: fnp.sum(x * 2))
     with pytest.warns(EagerWarning, match="negative stride"):
@@ -1459,7 +1459,7 @@ def test_arguments_that_lie_backwards():
         fast(X)
 
 
-def test_what_rounds_otherwise_nearby_runs_as_it_stands(monkeypatch):
+def test_program_rounding_differently_runs_eagerly(monkeypatch):
     """Check that a program of complex numbers is tried once at other arguments too, when it is recorded."""
     monkeypatch.setattr("funcgrad.transforms.compiled.capture.operator_for", lambda *args: None)  # hide operators
     counted, calls = counting(lambda z: [(z[i] * z[i + 1]).real for i in range(19)])
@@ -1487,10 +1487,10 @@ POWERS = {
 }
 
 
-@pytest.mark.usefixtures("tried_less")
+@pytest.mark.usefixtures("few_trials")
 @pytest.mark.parametrize("transforms", list(itertools.product(NESTED, repeat=2)), ids="-".join)
 @pytest.mark.parametrize("power", POWERS.values(), ids=POWERS)
-def test_powers_in_nested_transforms_without_derivative(power, transforms):
+def test_powers_in_blocks_match_bitwise(power, transforms):
     """Check that powers of numbers have the same bits inside any block."""
     fun = power
     for transform in transforms:
@@ -1502,7 +1502,7 @@ def test_powers_in_nested_transforms_without_derivative(power, transforms):
 
 
 @pytest.mark.parametrize("number", [np.float64, float])
-def test_the_operator_is_told_from_the_function(number):
+def test_power_operator_is_distinguished_from_function(number):
     """Check that Python's power of numbers, which is rounded otherwise than NumPy's, is recorded as such."""
     points = [number(x) for x in np.random.default_rng(0).uniform(0.1, 3.0, 100)]
     one = np.float64(1.3)
@@ -1520,7 +1520,7 @@ def test_the_operator_is_told_from_the_function(number):
         agrees(fun, *points)
 
 
-def test_an_operator_that_cannot_be_told_from_a_function():
+def test_ambiguous_power_operator():
     one, fun = np.float64(1.3), lambda x, name: np.power(one, x) if name == "function" else one**x
     fast = recorded(fun, static_argnames="name")
     with pytest.warns(EagerWarning, match=r"cannot be told from numpy\.power"):
@@ -1554,14 +1554,14 @@ def recurrent(params, xs):
 
 @pytest.mark.parametrize("x", [0.7, np.float64(0.7), np.linspace(0.1, 1, 5), np.linspace(0, 1, 4, dtype=np.float32)])
 @pytest.mark.parametrize("order", [1, 2])
-def test_equal_pieces_are_a_loop(x, order):
+def test_equal_steps_become_a_loop(x, order):
     fun = chain(500) if order == 1 else grad(lambda x: fnp.sum(chain(150)(x)))
     fast = agrees(fun, x, x * 0.5, x * 2)
     assert "for " in fast.source
 
 
 @pytest.mark.parametrize("steps", range(260, 277))
-def test_what_a_turn_reads_lies_in_a_row(steps):
+def test_values_read_by_iterations_are_adjacent(steps):
     """Check that a backward iteration reads the values of one forward iteration, however many are left over."""
 
     def run(x):
@@ -1588,7 +1588,7 @@ READ_AGAIN = {
 
 @pytest.mark.parametrize("fun", READ_AGAIN.values(), ids=READ_AGAIN)
 @pytest.mark.parametrize("pieces", [False, True], ids=["in one", "in pieces"])
-def test_a_turn_reads_what_another_made(fun, pieces, monkeypatch):
+def test_iteration_reads_value_of_another(fun, pieces, monkeypatch):
     if pieces:
         monkeypatch.setattr("funcgrad.transforms.compiled.source._LONG", 10)
         monkeypatch.setattr("funcgrad.transforms.compiled.source._PIECE", 4)
@@ -1608,7 +1608,7 @@ def test_a_turn_reads_what_another_made(fun, pieces, monkeypatch):
         assert "V[" not in inexact.source
 
 
-def test_a_recurrent_network_is_a_loop():
+def test_recurrent_network_becomes_a_loop():
     params = {"w": np.linspace(-1, 1, 16).reshape(4, 4), "u": np.linspace(1, -1, 12).reshape(4, 3)}
     for steps in (100, 300):
         xs = np.sin(np.arange(3.0 * steps)).reshape(steps, 3)
@@ -1616,12 +1616,12 @@ def test_a_recurrent_network_is_a_loop():
         assert fast.source.count("\n") < 2.5 * steps  # each step has a dozen operations
 
 
-def test_the_text_does_not_grow_with_the_steps():
+def test_source_size_is_independent_of_steps():
     short, long = [agrees(chain(steps), np.ones(3)).source.count("\n") for steps in (200, 2000)]
     assert long == short
 
 
-def test_a_loop_with_questions():
+def test_loop_with_branches():
     def f(x):
         for _ in range(150):
             x = x * 0.99 if x > 0.5 else x * 1.01
@@ -1652,7 +1652,7 @@ def irregular(steps):
 
 
 @pytest.mark.parametrize("x", [np.float64(0.3), X, np.linspace(0.1, 1.0, 10_000)], ids=["number", "few", "many"])
-def test_long_programs_in_pieces(x, monkeypatch, tmp_path):
+def test_long_programs_are_split(x, monkeypatch, tmp_path):
     """Check numbers, slots, and memory that is released, across the boundaries of pieces."""
     monkeypatch.setattr("funcgrad.transforms.compiled.source._LONG", 100)
     monkeypatch.setattr("funcgrad.transforms.compiled.source._PIECE", 40)
@@ -1665,7 +1665,7 @@ def test_long_programs_in_pieces(x, monkeypatch, tmp_path):
     assert not difference(space["kept"](x), fun(x))
 
 
-def test_loops_and_questions_in_pieces(monkeypatch):
+def test_loops_and_branches_in_split_programs(monkeypatch):
     monkeypatch.setattr("funcgrad.transforms.compiled.source._LONG", 10)
     monkeypatch.setattr("funcgrad.transforms.compiled.source._PIECE", 4)
     f = lambda x: chain(600)(x) * (2.0 if x[0] > 0 else 3.0)
@@ -1675,7 +1675,7 @@ def test_loops_and_questions_in_pieces(monkeypatch):
 
 
 @pytest.mark.parametrize("size", [2_000, 10_000], ids=["kept between calls", "of the call"])
-def test_memory_of_the_call_in_loops_and_pieces(size, monkeypatch):
+def test_released_names_are_reused_in_split_programs(size, monkeypatch):
     """Check that names of released values are reused, also inside loops and in a later piece."""
     monkeypatch.setattr("funcgrad.transforms.compiled.source._LONG", 10)
     monkeypatch.setattr("funcgrad.transforms.compiled.source._PIECE", 4)
@@ -1700,7 +1700,7 @@ def recorded_source(fun, *args):
     return fast.source
 
 
-def test_a_value_of_each_piece_is_let_go_of(monkeypatch):
+def test_split_programs_release_values(monkeypatch):
     """Check that a long chain of large arrays holds no more of them at once in pieces than in one."""
     monkeypatch.setattr("funcgrad.transforms.compiled.source._LONG", 20)
     monkeypatch.setattr("funcgrad.transforms.compiled.source._PIECE", 10)
@@ -1723,7 +1723,7 @@ def test_a_value_of_each_piece_is_let_go_of(monkeypatch):
 
 
 @pytest.mark.parametrize("x", [0.3, np.float64(0.3), X])
-def test_not_exact(x):
+def test_exact_false(x):
     fun = grad(lambda x: fnp.sum(fnp.tanh(fnp.sin(x) * fnp.exp(x)) / x))
     fast = recorded(fun, exact=False)
     for _ in range(2):
@@ -1733,7 +1733,7 @@ def test_not_exact(x):
     assert ("math_sin" in fast.source) == (np.ndim(x) == 0)
 
 
-def test_not_exact_where_python_raises():
+def test_exact_false_where_python_raises():
     fast = recorded(lambda x: fnp.exp(x), exact=False)
     assert fast(np.float64(1.0)) == np.exp(1.0)
     with np.errstate(over="ignore"):
@@ -1743,7 +1743,7 @@ def test_not_exact_where_python_raises():
 # ---- source, report, saved modules -----------------------------------------------------------------------------------
 
 
-def test_the_source_has_the_names_of_the_program():
+def test_source_has_program_names():
     def loss(params, x):
         hidden = fnp.tanh(x @ params["w"])
         scale = fnp.sum(hidden)
@@ -1776,7 +1776,7 @@ def test_report():
     assert "a call:" in str(report)
 
 
-def test_a_report_where_the_function_itself_is_run():
+def test_report_of_eager_function():
     fast = recorded(lambda x: fnp.sin(x) * x - x)
     fast(np.float64(0.5))
     with np.errstate(all="ignore"):
@@ -1797,7 +1797,7 @@ def saved(fast, folder, check):
     return subprocess.run([sys.executable, "-I", "-c", code], check=True, capture_output=True, text=True).stdout
 
 
-def test_a_saved_module_needs_numpy_only(tmp_path):
+def test_saved_module_needs_numpy_only(tmp_path):
     fun = value_and_grad(network)
     fast = recorded(fun)
     x = np.linspace(-1, 1, 6).reshape(2, 3)
@@ -1815,7 +1815,7 @@ def test_a_saved_module_needs_numpy_only(tmp_path):
     assert out.strip() == f"{value.hex()} {[g.tobytes().hex() for layer in gradient for g in layer]}"
 
 
-def test_a_saved_module_gives_what_is_no_number(tmp_path):
+def test_saved_module_with_nonfinite_results(tmp_path):
     """Check non-finite results: a saved module has no function to run instead, and gives no warning."""
     fast = recorded(grad(lambda x: fnp.sin(x * x) * x))
     fast(np.float64(0.5))
@@ -1831,7 +1831,7 @@ def test_a_saved_module_gives_what_is_no_number(tmp_path):
     assert saved(fast, tmp_path, call).split() == ["inf", str(float(np.exp(1.0)))]
 
 
-def test_a_saved_module_knows_its_ways(tmp_path):
+def test_saved_module_knows_its_branches(tmp_path):
     def f(x):
         return fnp.where(x > 0, x, -x) if fnp.sum(x) > 0 else fnp.cumsum(x)
 
@@ -1848,12 +1848,12 @@ def test_a_saved_module_knows_its_ways(tmp_path):
     assert "[-0.3" in saved(fast, tmp_path, "print(kept(-np.array([0.3, -1.2, 2.5])).tolist())")
 
 
-def test_nothing_to_save(tmp_path):
+def test_saving_without_program_raises(tmp_path):
     with pytest.raises(InputError, match="nothing has been recorded"):
         recorded(fnp.sin).save(tmp_path / "kept.py")
 
 
-@pytest.mark.usefixtures("tried_less")
+@pytest.mark.usefixtures("few_trials")
 @pytest.mark.parametrize("case", [row.cases[0] for row in ROWS if row.cases[0].live][::7], ids=lambda case: case.id)
 def test_saved_operations(case, tmp_path):
     """Check that saved operations give the same bits; operations that use classes of this library raise InputError."""
@@ -1892,7 +1892,7 @@ PRODUCTS = {
 @pytest.mark.parametrize("around", PRODUCTS.values(), ids=PRODUCTS)
 @pytest.mark.parametrize("second", FACTORS.values(), ids=FACTORS)
 @pytest.mark.parametrize("first", [f for name, f in FACTORS.items() if "column of" not in name])
-def test_products_of_factors_that_lie_anyhow(first, second, around):
+def test_products_of_any_memory_layout(first, second, around):
     fun = around(lambda x: fnp.matmul(first(fnp.sin(x)), second(x)))
     fast = recorded(fun)
     with warnings.catch_warnings():
@@ -1902,7 +1902,7 @@ def test_products_of_factors_that_lie_anyhow(first, second, around):
             assert not difference(fast(x), fun(x))
 
 
-def test_an_error_for_values_is_raised():
+def test_value_dependent_error_is_raised():
     """Check an error that depends on values: linearity is checked with numbers, and may hold for some only."""
 
     def f(x):
@@ -1933,7 +1933,7 @@ READ = {
 
 
 @pytest.mark.parametrize("part", READ.values(), ids=READ)
-def test_zeros_have_the_sign_that_the_function_gives_them(part):
+def test_zero_cotangents_keep_sign(part):
     """Check the sign of zero cotangents: -0 added to zeros is 0, written over zeros it stays -0."""
     pull = lambda x, ct: vjp(part, x)[1](ct)[0]
     signs = np.array([-0.0, 0.0, -2.0, 1.0])

@@ -21,7 +21,7 @@ X = np.array([[0.3, -1.2, 2.5], [1.0, 0.2, -0.7]])
 ONES, RISING = np.ones(3), np.array([0.0, 1.0, 2.0])
 
 
-def heard(call, *args):
+def with_warnings(call, *args):
     with warnings.catch_warnings(record=True) as found, np.errstate(all="ignore"):
         warnings.simplefilter("always")
         result = call(*args)
@@ -50,10 +50,10 @@ if at_least(np, "2.5.0"):
 
 @pytest.mark.parametrize(("fun", "good", "bad"), WARNING.values(), ids=WARNING)
 @pytest.mark.parametrize("first", ["good", "bad"])
-def test_a_warning_is_given_at_each_call(fun, good, bad, first):
+def test_warning_is_given_at_each_call(fun, good, bad, first):
     fast = jit(fun, backend="numpy")
     for args in (good, bad, good, bad, bad, good)[first == "bad" :]:
-        (found, said), (expected, should) = heard(fast, *args), heard(fun, *args)
+        (found, said), (expected, should) = with_warnings(fast, *args), with_warnings(fun, *args)
         assert not difference(found, expected)
         assert said == should
         assert bool(said) == (args is bad)
@@ -90,7 +90,7 @@ def _put(i):
 
 
 @pytest.mark.parametrize(("fun", "good", "bad"), RAISING.values(), ids=RAISING)
-def test_an_error_is_raised_at_each_call(fun, good, bad):
+def test_error_is_raised_at_each_call(fun, good, bad):
     fast = jit(fun, backend="numpy")
     for _ in range(3):
         assert not difference(fast(good), fun(good))
@@ -115,25 +115,25 @@ STEERED = {
 
 
 @pytest.mark.parametrize(("fun", "points"), STEERED.values(), ids=STEERED)
-def test_another_way_by_values(fun, points):
+def test_other_values_get_own_variant(fun, points):
     fast = jit(fun, backend="numpy")
     for x in (*points, *points[::-1]):
         assert not difference(fast(x), fun(x))
 
 
-def test_a_saved_module_gives_the_result_without_the_warning(tmp_path):
+def test_saved_module_omits_warning(tmp_path):
     fun, good, bad = WARNING["cov"]
     fast = jit(fun, backend="numpy")
-    heard(fast, *good)
-    heard(fast, *bad)
+    with_warnings(fast, *good)
+    with_warnings(fast, *bad)
     fast.save(tmp_path / "kept.py", "kept")
     space = {"__name__": "kept"}
     exec(compile((tmp_path / "kept.py").read_text(), "kept.py", "exec"), space)
     for args in (good, bad):
-        assert not difference(heard(space["kept"], *args)[0], heard(fun, *args)[0])
+        assert not difference(with_warnings(space["kept"], *args)[0], with_warnings(fun, *args)[0])
 
 
-def test_whole_numbers_of_traced_ones_are_asked_for_again(tmp_path):
+def test_integer_conversions_are_checked_again(tmp_path):
     fun = grad(lambda x: math.exp(x) * len(f"{int(x):02d}") * [1.0, 2.0, 3.0][math.floor(x) % 3])
     fast = jit(fun, backend="numpy")
     with warnings.catch_warnings():

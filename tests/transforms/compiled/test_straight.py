@@ -13,48 +13,48 @@ from funcgrad.transforms.compiled.straight import StraightProgram
 X = np.array([0.3, -1.2, 2.5])
 
 
-def written(fun):
+def straight_program(fun):
     """Return ``fun`` of an array like ``X`` as a program."""
     found = StraightProgram(RecordedClosure("test", fun, X)).program(X.shape, [])
     return found and (lambda x: found[0](x, *found[1])[0])
 
 
-def test_it_gives_what_the_function_gives():
+def test_straight_code_matches_function():
     fun = lambda x: fnp.tanh(x) * 2.0 + fnp.cumsum(x)
-    program = written(fun)
+    program = straight_program(fun)
     for x in (X, X * 3.0):
         np.testing.assert_allclose(program(x), fun(x), rtol=1e-15)
 
 
-def test_functions_that_are_recorded_alike_share_a_program():
-    first, second = [written(lambda x, c=c: fnp.sin(x) * np.array([c, 1.0, 2.0])) for c in (1.0, 5.0)]
+def test_equal_recordings_share_a_program():
+    first, second = [straight_program(lambda x, c=c: fnp.sin(x) * np.array([c, 1.0, 2.0])) for c in (1.0, 5.0)]
     assert second(X)[0] == 5.0 * first(X)[0]
 
 
 @custom_jvp
-def steered(x):
+def branching(x):
     return fnp.cumsum(x) if x[0] > 0 else x
 
 
-steered.defjvp(lambda primals, tangents: (steered(*primals), tangents[0] * 2.0))
+branching.defjvp(lambda primals, tangents: (branching(*primals), tangents[0] * 2.0))
 
 
-def test_what_asks_for_values_is_not_written():
-    assert written(lambda x: steered(x) * 2.0) is None
+def test_branch_on_values_gives_no_code():
+    assert straight_program(lambda x: branching(x) * 2.0) is None
 
 
-def test_a_program_that_differs_gives_one_warning(monkeypatch):
+def test_differing_program_warns_once(monkeypatch):
     monkeypatch.setattr(module, "difference_message", lambda *args: "the recorded result 0 has different bits")
     fun = lambda x: fnp.sinh(x) * 11.0
     with pytest.warns(EagerWarning, match=r"^test: .*result 0 has different bits"):
-        assert written(fun) is None
-    assert written(fun) is None  # warnings are errors here
+        assert straight_program(fun) is None
+    assert straight_program(fun) is None  # warnings are errors here
 
 
-def test_a_failure_is_seen(monkeypatch):
+def test_failed_generation_raises(monkeypatch):
     def broken(*args):
         raise KeyError("v7")
 
     monkeypatch.setattr(module, "generate", broken)
     with pytest.raises(KeyError, match="v7"):
-        written(lambda x: fnp.cos(x) * 7.0)
+        straight_program(lambda x: fnp.cos(x) * 7.0)

@@ -93,7 +93,7 @@ PLACES = [(p, r) for p in PROGRAMS for r in RUNS if (p, r) not in LENGTH_UNKNOWN
 
 @pytest.mark.parametrize("place", PLACES, ids=" under ".join)
 @pytest.mark.parametrize("name", WRAPPERS)
-def test_a_block_in_a_body_changes_no_number(name, place):
+def test_block_in_body_changes_no_value(name, place):
     np.testing.assert_allclose(result_of(WRAPPERS[name](body), place), without_a_block(place), rtol=1e-12)
 
 
@@ -108,7 +108,7 @@ def without_a_block(place):
 
 
 @pytest.mark.parametrize("program", [name for name in PROGRAMS if name != "cond"])
-def test_no_grad_in_a_body_is_a_constant(program):
+def test_no_grad_in_body_is_constant(program):
     fun = lambda x: x * PROGRAMS[program](no_grad(body), x)
     for run in (grad(fun), jit(grad(fun)) if program != "while_loop" else grad(fun)):
         np.testing.assert_allclose(np.asarray(run(0.5)), PROGRAMS[program](body, 0.5), rtol=1e-12)
@@ -116,7 +116,7 @@ def test_no_grad_in_a_body_is_a_constant(program):
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("program", PROGRAMS)
-def test_debug_nans_in_a_body_finds_them(program):
+def test_debug_nans_in_body_finds_nan(program):
     bad = debug_nans(lambda c, y: fnp.log(c - 10.0) * y)
     with pytest.raises(NanError):
         grad(lambda x: PROGRAMS[program](bad, x))(0.5)

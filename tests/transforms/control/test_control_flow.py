@@ -233,12 +233,12 @@ def test_compiled(case):
 
 
 @cases
-def test_numerically(case):
+def test_gradients_match_differences(case):
     check_grads(case(fnp, control), (POINTS[0],), order=2)
 
 
 @cases
-def test_jax_differentiates_it_too(case):
+def test_derivatives_by_jax_match(case):
     fun, tools = case(fnp, control), FORWARD if case is while_small else JAXS
     found = jax.jit(lambda w, many: (tools[0](fun)(w), tools[3](fun)(many)))(POINTS[0], POINTS)
     assert_close(found, (reference(case)["grad"], reference(case)["vmap"]))
@@ -271,13 +271,13 @@ def test_third_derivative():
 @pytest.mark.parametrize(
     ("case", "operation"), [(rnn, "scan["), (choice, "cond["), (counted, "scan["), (mapped, "scan[")]
 )
-def test_programs_do_not_grow_with_the_length(case, operation):
+def test_program_size_is_independent_of_length(case, operation):
     program = str(jax.make_jaxpr(value_and_grad(case(fnp, control)))(POINTS[0]))
     assert 2 <= program.count(operation) <= 3
     assert program.count("tanh") <= 1
 
 
-def test_a_compiled_loop_keeps_what_jax_keeps():
+def test_compiled_loop_saves_same_residuals_as_jax():
     ours, theirs = (
         jax.make_jaxpr(differentiate(case))(POINTS[0])
         for differentiate, case in ((grad, rnn(fnp, control)), (jax.grad, rnn(jnp, lax)))
@@ -341,7 +341,7 @@ def sixty(f, start):
 
 
 @pytest.mark.parametrize("name", BODIES)
-def test_bodies(name):
+def test_loop_bodies_with_transforms(name):
     def fun(w, start):
         carry, ys = control.scan(BODIES[name](w), start, ITEMS)
         return carry * 2 + fnp.sum(fnp.sin(ys))
@@ -355,7 +355,7 @@ def test_bodies(name):
     assert_close(jax.jit(to_jax(fun))(0.9, 0.4), fun(0.9, 0.4))
 
 
-def test_forward_mode_through_bodies_with_a_pullback_of_their_own_is_refused():
+def test_forward_mode_through_body_with_pullback_raises():
     def fun(w):
         return control.scan(BODIES["custom_vjp"](w), 0.4, ITEMS)[0]
 
@@ -370,7 +370,7 @@ def test_loops_in_a_checkpoint():
     assert_close(jax.jit(grad(fun))(POINTS[0]), reference(rnn)["grad"])
 
 
-def test_a_loop_in_a_no_grad_block_is_constant():
+def test_loop_in_no_grad_is_constant():
     def fun(w):
         with no_grad():
             last = control.scan(lambda c, x: (c * w + x, None), w, ITEMS)[0]
@@ -379,7 +379,7 @@ def test_a_loop_in_a_no_grad_block_is_constant():
     assert_close(jax.jit(grad(fun))(0.9), grad(fun)(0.9))
 
 
-def test_crosscheck():
+def test_crosscheck_of_loops():
     assert crosscheck(lambda w: control.while_loop(lambda s: s < 10, lambda s: s * w + 1, w))(1.9)
     assert crosscheck(rnn(fnp, control))(POINTS[0])
 
@@ -399,7 +399,7 @@ def test_reverse_mode_through_a_loop_of_unknown_length():
 
 
 @pytest.mark.parametrize("loop", [newton, lambda a: control.fori_loop(0, a.astype(int), lambda i, x: x * a, a)])
-def test_reverse_mode_through_a_compiled_loop_of_unknown_length_is_refused(loop):
+def test_reverse_mode_through_compiled_while_loop_raises(loop):
     with pytest.raises(NotDifferentiableError, match=r"_loop: a compiled while_loop, or fori_loop .* Use scan"):
         jax.jit(grad(loop))(jnp.float64(2.0))
     with pytest.raises(NotDifferentiableError, match="no reverse mode"):
@@ -407,7 +407,7 @@ def test_reverse_mode_through_a_compiled_loop_of_unknown_length_is_refused(loop)
     assert np.isfinite(jax.jit(jacfwd(loop))(jnp.float64(2.0)))
 
 
-def test_only_the_branch_that_is_taken_is_run():
+def test_only_taken_branch_runs():
     ran = []
 
     def branch(name):
@@ -420,7 +420,7 @@ def test_only_the_branch_that_is_taken_is_run():
     assert ran == ["true", "false", 0, 1, 2]
 
 
-def test_a_branch_that_is_not_taken_leaves_no_nan():
+def test_untaken_branch_gives_no_nan():
     slope = grad(lambda x: control.cond(x > 0, lambda: fnp.log(x), lambda: 0.0 * x))
     assert slope(0.0) == 0.0
     assert jax.jit(slope)(0.0) == 0.0
@@ -440,7 +440,7 @@ def test_values_of_plain_loops():
 
 
 @pytest.mark.parametrize("wrap", [lambda f: f, jax.jit, vmap], ids=["plain", "jit", "vmap"])
-def test_no_step_at_all(wrap):
+def test_loops_without_steps(wrap):
     def fun(w):
         carry, ys = control.scan(lambda c, x: (c * x, (x + c, {"n": fnp.sum(x > 0)})), w, np.zeros((0, 2)))
         return carry, ys
@@ -451,7 +451,7 @@ def test_no_step_at_all(wrap):
     assert (y.shape[-2:], y.dtype, n["n"].shape[-1], n["n"].dtype.kind) == ((0, 2), np.dtype(float), 0, "i")
 
 
-def test_a_mapping_of_nothing_is_jaxs():
+def test_map_over_empty_array_matches_jax():
     assert control.map(lambda x: fnp.sum(x), np.zeros((0, 3))).shape == (0,)
     assert_close(control.map(fnp.sum, XS, batch_size=0), XS.sum(1))
     assert_close(control.map(fnp.sum, XS, batch_size=4), XS.sum(1))
@@ -466,7 +466,7 @@ def test_prefixes_of_every_length(length, reverse):
     assert_close(got, lax.associative_scan(jnp.matmul, matrices, reverse, 1))
 
 
-def test_arguments_of_a_body_are_not_written_to():
+def test_body_arguments_are_read_only():
     start = np.zeros(2)
 
     def step(c, x):
@@ -481,7 +481,7 @@ def test_arguments_of_a_body_are_not_written_to():
     assert not np.shares_memory(carry, start)  # the caller owns what is returned
 
 
-def test_a_captured_graph_knows_where_it_was_steered():
+def test_graph_checks_loop_conditions():
     graph = trace(newton)(2.0)
     assert_close(graph(2.0), np.sqrt(2.0))
     with pytest.raises(BranchError):
@@ -491,7 +491,7 @@ def test_a_captured_graph_knows_where_it_was_steered():
 # vmap
 
 
-def test_a_batched_predicate_chooses_example_by_example():
+def test_batched_predicate_selects_per_example():
     def fun(p, x):
         return control.cond(p, lambda x: (x * 2, 1), lambda x: (x - 1.0, 0), x)
 
@@ -502,7 +502,7 @@ def test_a_batched_predicate_chooses_example_by_example():
     assert_close(vmap(fun, (None, 0))(True, x), (2 * x, np.array([1, 1])))
 
 
-def test_a_batched_index():
+def test_batched_index():
     def fun(i, x):
         return control.switch(i, [lambda x: x, lambda x: 10 * x, lambda x: -x], x)
 
@@ -526,7 +526,7 @@ def test_batched_loops_end_when_all_are_done():
     assert_close(twice[1], np.array([[3, 0, 2], [4, 1, 2]]))
 
 
-def test_a_loop_becomes_batched_by_what_it_closes_over():
+def test_loop_is_batched_by_closure():
     def fun(limit):
         return control.while_loop(lambda n: n < limit, lambda n: n + 2.0, 0.0)
 
@@ -547,7 +547,7 @@ def test_batched_bounds():
     assert_close(jax.jit(power)(3.0, 4), 81.0)
 
 
-def test_loops_are_mapped_by_name_outside_of_what_is_compiled():
+def test_axis_names_work_around_compiled_loops():
     def fun(x):
         return control.scan(lambda c, y: (c + y, None), psum(x, "i"), ITEMS)[0]
 
@@ -567,7 +567,7 @@ def test_loops_are_mapped_by_name_outside_of_what_is_compiled():
 
 @pytest.mark.parametrize("wrap", [lambda f: f, jax.jit], ids=["plain", "jit"])
 @pytest.mark.parametrize("dtype", ["float32", "complex64", "float16"])
-def test_numbers_give_way_to_dtypes(wrap, dtype):
+def test_python_numbers_take_dtype_of_arrays(wrap, dtype):
     xs = np.arange(3).astype(dtype)
 
     def fun(xs):
@@ -590,7 +590,7 @@ def vjp_of(fun):
     return pulled
 
 
-def test_32_bits_stay_32_bits():
+def test_float32_is_kept():
     with precision_switch(jax)(False):
         w = jnp.asarray([0.4, 0.7])
         for case in (rnn, counted, choice, mapped):
@@ -600,14 +600,14 @@ def test_32_bits_stay_32_bits():
 
 
 @pytest.mark.parametrize("wrap", [lambda f: f, jax.jit], ids=["plain", "jit"])
-def test_branches_agree_where_one_gives_a_number(wrap):
+def test_branch_returning_number_takes_dtype_of_other(wrap):
     x = np.float32(3.0)
     found = wrap(lambda p, x: vmap(lambda p: control.cond(p, lambda: x, lambda: 1.0))(p))(np.array([True, False]), x)
     assert found.dtype == np.float32
     assert_close(found, np.array([3.0, 1.0], np.float32))
 
 
-def test_integers_are_carried_with_what_is_differentiated():
+def test_integers_are_carried_beside_floats():
     def fun(x):
         def step(c, n):
             return (c[0] * x + n, c[1] + 1, c[2] | (n > 1)), n
@@ -622,7 +622,7 @@ def test_integers_are_carried_with_what_is_differentiated():
 # Watching values
 
 
-def test_strict_and_debug_nans_see_plain_loops():
+def test_strict_and_debug_nans_in_plain_loops():
     def fun(x):
         return control.scan(lambda c, y: (fnp.log(c) * x, None), x, ITEMS)[0]
 
@@ -637,7 +637,7 @@ def test_debug_nans_around_a_compiled_loop():
         assert_close(jax.jit(grad(rnn(fnp, control)))(POINTS[0]), reference(rnn)["grad"])
 
 
-def test_what_is_not_closed_over_the_same_way_twice_is_refused():
+def test_changed_closure_between_runs_raises():
     calls = []
 
     def fun(x, y):
@@ -651,7 +651,7 @@ def test_what_is_not_closed_over_the_same_way_twice_is_refused():
         jax.jit(grad(fun, (0, 1)))(1.0, 2.0)
 
 
-def test_writing_inside_of_a_body():
+def test_writes_inside_body():
     def own(w):
         def step(c, x):
             y = fnp.zeros(2)
@@ -685,7 +685,7 @@ def test_writing_inside_of_a_body():
             slope(0.9)
 
 
-def test_jax_forgets_a_tangent_rule_in_second_derivatives_of_a_compiled_loop():
+def test_jax_drops_jvp_rule_in_second_derivative_of_loop():
     """Check a loop with a JVP rule that is not the derivative: JAX drops the rule, plain Python applies the rule."""
 
     @custom_jvp
@@ -711,7 +711,7 @@ def test_jax_forgets_a_tangent_rule_in_second_derivatives_of_a_compiled_loop():
         assert_close(jax.jit(grad(grad(fun(control, doubled))))(0.9), forgotten)
 
 
-def test_a_branch_on_a_value_inside_a_compiled_loop_is_jaxs_error():
+def test_branch_on_value_in_compiled_loop_raises_jax_error():
     fun = grad(lambda x: control.scan(lambda c, y: (c * y if c > 0 else -c, None), x, ITEMS)[0])
     assert_close(fun(2.0), np.prod(ITEMS))
     with pytest.raises(jax.errors.TracerBoolConversionError):
@@ -834,7 +834,7 @@ BRANCHES = [
 
 
 @pytest.mark.parametrize(("other", "error", "message"), BRANCHES)
-def test_branches_that_disagree(other, error, message):
+def test_mismatched_branches_raise(other, error, message):
     def fun(p, x):
         return control.cond(p, other, lambda x: x, x)
 
@@ -844,7 +844,7 @@ def test_branches_that_disagree(other, error, message):
         jax.jit(fun)(True, 2.0)
 
 
-def test_steps_that_disagree():
+def test_mismatched_steps_raise():
     shapes = iter([1, 2])
     with pytest.raises(ShapeError, match=r"^scan: y must have one shape in all steps, got \[\(1,\), \(2,\)\]"):
         control.scan(lambda c, _: (c, np.ones(next(shapes))), 0.0, None, 2)
@@ -868,7 +868,7 @@ def test_only_loops_between_plain_integers_are_unrolled():
         lambda x: control.while_loop(lambda c: False, lambda c: c, x),
     ],
 )
-def test_a_returned_argument_is_an_array_of_its_own(run):
+def test_returned_argument_is_a_copy(run):
     """Check under transforms, as on plain arrays, that a write to the input does not show in the output."""
 
     def f(x):

@@ -79,7 +79,7 @@ def network(xs, w):
 # ---- nodes -------------------------------------------------------------------------------------------------
 
 
-def test_a_node_tells_what_was_done():
+def test_node_describes_operation():
     lines = {}
 
     def f(x, y):
@@ -107,7 +107,7 @@ def test_a_node_tells_what_was_done():
     assert {node.stage for node in graph} == {None}
 
 
-def test_the_output_leads_back_to_the_inputs():
+def test_outputs_lead_to_inputs():
     graph = trace(lambda x, y: fnp.sin(x) * y + x)(2.0, 3.0)
     add = graph.output
     assert [p.name for p in add.parents] == ["multiply", "x"]
@@ -121,13 +121,13 @@ def test_the_output_leads_back_to_the_inputs():
     assert graph.users(x) == [graph[0], add]
 
 
-def test_parents_of_one_value_twice_are_one():
+def test_repeated_operand_is_one_parent():
     graph = trace(lambda x: x * x)(2.0)
     assert graph.output.parents == graph.inputs
     assert len(graph.output.args) == 2
 
 
-def test_results_of_several():
+def test_several_results():
     both = custom_vjp(lambda x: (fnp.sin(x), fnp.cos(x)))
     both.defvjp(lambda x: (both.fun(x), x), lambda x, ct: (ct[0] * fnp.cos(x) - ct[1] * fnp.sin(x),))
     graph = trace(lambda x: (lambda s, c: c / s)(*both(x)))(X)
@@ -138,7 +138,7 @@ def test_results_of_several():
     np.testing.assert_array_equal(graph(X + 1), np.cos(X + 1) / np.sin(X + 1))
 
 
-def test_finding():
+def test_find():
     graph = trace(compose_left(fnp.square, lambda x: fnp.exp(x) * x, fnp.sum))(X)
     assert graph.find("multiply") == [graph[2]]
     assert graph.find("sin") == []
@@ -153,7 +153,7 @@ def test_finding():
         graph.find(fnp.sum)
 
 
-def test_what_the_result_does_not_need_is_left_out():
+def test_unneeded_operations_are_left_out():
     def f(x):
         fnp.exp(x)
         return {"a": x * 2, "b": 1.5}
@@ -164,7 +164,7 @@ def test_what_the_result_does_not_need_is_left_out():
     assert graph(X)["b"] == 1.5
 
 
-def test_a_graph_may_be_empty():
+def test_empty_graph():
     graph = trace(lambda x: x)(X)
     assert len(graph) == 0
     assert graph
@@ -177,7 +177,7 @@ def test_a_graph_may_be_empty():
     assert str(constant).endswith("returns float64[2]")
 
 
-def test_inputs_bear_their_names():
+def test_inputs_have_names():
     def f(params, *rest, scale):
         return params["w"] * rest[0] + rest[1] * scale
 
@@ -193,7 +193,7 @@ def bent(x):
     return fnp.exp(x) if x > 0 else -x
 
 
-def test_two_branches_are_two_graphs():
+def test_branches_give_different_graphs():
     assert names(trace(bent)(1.0)) == ["greater", "exp"]
     assert names(trace(bent)(-1.0)) == ["greater", "negative"]
     assert trace(bent)(1.0)[0].decided is True
@@ -202,7 +202,7 @@ def test_two_branches_are_two_graphs():
     assert "decided False" in trace(bent)(-1.0).dot()
 
 
-def test_two_lengths_are_two_graphs():
+def test_lengths_give_different_graphs():
     short, long = (trace(network)(list(array(n)), 0.5) for n in (2, 4))
     assert len(short.find("tanh")) == 2
     assert len(long.find("tanh")) == 4
@@ -212,7 +212,7 @@ def test_two_lengths_are_two_graphs():
         short(xs, 0.3)
 
 
-def test_another_branch_is_refused():
+def test_other_branch_raises():
     graph = trace(bent)(1.0)
     assert graph(2.0) == np.exp(2.0)
     with pytest.raises(BranchError, match=r"another branch .* decided at test_graph.py:\d+, got False, traced True\. "):
@@ -223,7 +223,7 @@ def test_another_branch_is_refused():
         vmap(graph)(np.array([1.0, -1.0]))
 
 
-def test_an_index_decides_too():
+def test_index_is_checked():
     table = array(5)
     graph = trace(lambda x: x * table[int(fnp.argmax(x).__index__())])(X)
     assert graph.find("argmax")[0].decided == np.argmax(X)
@@ -258,7 +258,7 @@ ARRAYS_DECIDE = {
 
 @pytest.mark.parametrize("derive", [lambda f: f, grad], ids=["value", "gradient"])
 @pytest.mark.parametrize("name", ARRAYS_DECIDE)
-def test_arrays_decide_too(name, derive):
+def test_arrays_that_decide_are_checked(name, derive):
     """Check that a graph repeats its run or raises; no result may differ from the function's."""
     fun = derive(ARRAYS_DECIDE[name])
     points = ([1.0, 0.5, -1.0, 3.0], [1.1, 0.6, -1.2, 3.0], [1.0, 2.0, -2.0, 1.5], [0.0, 2.0, 2.0, 0.0])
@@ -278,7 +278,7 @@ def test_arrays_decide_too(name, derive):
     assert refused or name in always
 
 
-def test_a_mask_is_named_where_it_decides():
+def test_mask_is_named_in_error():
     graph = trace(lambda x: x[x > 0] * 2)(np.array([1.0, -1.0]))
     np.testing.assert_array_equal(graph(np.array([3.0, -2.0])), [6.0])
     np.testing.assert_array_equal(graph.find("greater")[0].decided, [True, False])
@@ -294,33 +294,33 @@ def test_a_mask_is_named_where_it_decides():
         vmap(graph)(np.array([[1.0, -1.0], [2.0, 5.0]]))
 
 
-def test_what_is_only_printed_decides_nothing():
+def test_printing_adds_no_check():
     graph = trace(lambda x: (fnp.array2string(x), f"{x[0]:.1f}", x * 2)[2])(X)
     assert names(graph) == ["multiply"]
 
 
-def test_what_only_decides_keeps_nothing():
+def test_values_only_compared_are_not_saved():
     """Check that reverse mode drops what no output needs."""
     graph = trace(lambda x: x * 2 if fnp.sum(x * x) > 0 else x)(X)
     assert graph.find("multiply")[0].saved == 0
     assert graph.saved == tape(vjp(lambda x: x * 2, X)[1]).saved
 
 
-def test_an_input_may_decide():
+def test_input_that_decides_is_checked():
     graph = trace(lambda flag, x: x * 2 if flag else x)(np.bool_(True), X)
     np.testing.assert_array_equal(graph(np.bool_(True), X), X * 2)
     with pytest.raises(BranchError, match="got False, traced True"):
         graph(np.bool_(False), X)
 
 
-def test_decisions_inside_a_derivative_are_seen():
+def test_branches_inside_derivative_are_checked():
     graph = trace(grad(bent))(1.0)
     assert graph(2.0) == np.exp(2.0)
     with pytest.raises(BranchError):
         graph(-2.0)
 
 
-def test_integers_are_part_of_the_graph():
+def test_integers_are_constants_of_graph():
     def f(x, n):
         for _ in range(n):
             x = fnp.sin(x)
@@ -370,13 +370,13 @@ USES = {
 
 @pytest.mark.parametrize("use", USES)
 @pytest.mark.parametrize("function", FUNCTIONS)
-def test_a_graph_is_the_function_again(function, use):
+def test_graph_evaluates_like_function(function, use):
     f, x = FUNCTIONS[function]
     other = x * 1.25
     np.testing.assert_allclose(USES[use](trace(f)(x))(other), USES[use](f)(other), rtol=1e-12, atol=1e-14)
 
 
-def test_against_jax():
+def test_graph_matches_jax():
     def program(xp):
         return lambda x, y: xp.sum(xp.exp(xp.sin(x) * y) + y)
 
@@ -442,13 +442,13 @@ def test_arguments_that_differ_from_the_traced_ones(other, error, message):
         graph(*other)
 
 
-def test_numbers_are_weak():
+def test_python_numbers_are_weak():
     graph = trace(lambda x: x * 2)(1.5)
     assert graph(2) == 4
     assert graph(np.float32(2)).dtype == np.float32
 
 
-def test_what_cannot_be_traced():
+def test_untraceable_functions_raise():
     with pytest.raises(InputError, match=r"Write trace\(f\)\(x\)"):
         trace(3)
     with pytest.raises(InputError, match=r"trace: result leaf 0 of the function is not an array or a number, got str"):
@@ -459,7 +459,7 @@ def test_what_cannot_be_traced():
         _ = trace(lambda x: (x, x))(1.0).output
 
 
-def test_own_rules_are_kept_and_only_the_function_is_run():
+def test_custom_rules_are_kept_but_not_run():
     runs = []
 
     @custom_vjp
@@ -474,7 +474,7 @@ def test_own_rules_are_kept_and_only_the_function_is_run():
     np.testing.assert_array_equal(grad(lambda x: fnp.sum(graph(x)))(X), np.full(3, 20.0))
 
 
-def test_own_rules_closing_over_what_is_traced_are_refused():
+def test_custom_rules_closing_over_tracers_raise():
     def f(x):
         scaled = custom_vjp(lambda y: x * y)
         scaled.defvjp(lambda y: (x * y, None), lambda _, ct: (ct * x,))
@@ -484,13 +484,13 @@ def test_own_rules_closing_over_what_is_traced_are_refused():
         trace(f)(X)
 
 
-def test_what_reverse_mode_does_not_reach_saves_nothing():
+def test_values_unused_by_reverse_mode_are_not_saved():
     graph = trace(lambda x: fnp.exp(fnp.floor(x)) * no_grad(fnp.exp)(x) * x)(X)
     assert [node.saved for node in graph.find("exp")] == [0, 0]
     assert graph.saved == tape(vjp(graph, X)[1]).saved
 
 
-def test_a_trace_lets_go_of_its_values():
+def test_trace_releases_values():
     alive = []
 
     def f(x):
@@ -507,7 +507,7 @@ def test_a_trace_lets_go_of_its_values():
         gc.enable()
 
 
-def test_a_traced_function_keeps_its_name():
+def test_traced_function_keeps_its_name():
     assert trace(pipeline).__name__ == "pipeline"
     assert repr(trace(pipeline)) == "<trace of pipeline>"
     graph = trace(bent)(1.0)
@@ -574,18 +574,18 @@ def test_stages_inside_a_function():
     assert graph.find("matmul")[0].source.function == "linear"
 
 
-def test_a_function_twice_in_a_row_is_two_stages():
+def test_repeated_function_is_two_stages():
     for f in (lambda x: pipe(x, fnp.sin, fnp.sin, fnp.sin), lambda x: toolz.compose(fnp.sin, fnp.sin, fnp.sin)(x)):
         assert [str(n.stage) for n in trace(f)(1.0)] == ["1 sin", "2 sin", "3 sin"]
 
 
-def test_a_pipeline_as_a_stage_is_one():
+def test_nested_pipeline_is_one_stage():
     inner = compose_left(fnp.sin, fnp.exp)
     graph = trace(compose_left(vmap(inner), lambda x: pipe(x, fnp.square, fnp.sum)))(X)
     assert [str(n.stage) for n in graph] == ["1 exp_of_sin", "1 exp_of_sin", "2 <lambda>", "2 <lambda>"]
 
 
-def test_the_stage_ends_with_an_error():
+def test_stage_ends_on_error():
     def fail(x):
         raise RuntimeError("no")
 
@@ -596,7 +596,7 @@ def test_the_stage_ends_with_an_error():
 # ---- text and drawing --------------------------------------------------------------------------------------
 
 
-def test_text():
+def test_graph_as_text():
     graph = trace(compose_left(fnp.square, lambda x: fnp.sum(x * 2.0)))(X)
     lines = str(graph).splitlines()
     assert lines[0] == "graph of <lambda>_of_square: 1 input, 3 operations, 1 output; reverse mode saves 24 B"
@@ -612,7 +612,7 @@ def test_text():
     assert all(line == line.rstrip() for line in lines)
 
 
-def test_constants_are_shown_short():
+def test_constants_are_abbreviated():
     graph = trace(lambda x: x * np.ones((2, 3)) * np.float64(2) + np.full((), 3))(X)
     assert "x, float64[2, 3]" in str(graph)
     assert "%0, 2.0" in str(graph)
@@ -649,7 +649,7 @@ def long_chain(x, steps):
     return fnp.sum(x)
 
 
-def test_a_large_graph_is_summarised():
+def test_large_graph_is_summarised():
     graph = trace(long_chain)(X, 20_000)
     records = tape(vjp(long_chain, X, 20_000)[1])
     assert len(graph) == len(records) == 40_001
@@ -664,7 +664,7 @@ def test_a_large_graph_is_summarised():
     assert graph(X, 20_000) == long_chain(X, 20_000)
 
 
-def test_building_is_linear():
+def test_building_time_is_linear():
     def calls(steps):
         """Count the calls of functions, of Python's and of C's."""
         count = 0
@@ -684,7 +684,7 @@ def test_building_is_linear():
     assert calls(4000) < 4.2 * calls(1000)  # quadratic time would give a factor of 16
 
 
-def test_many_of_everything():
+def test_graph_with_many_inputs_and_stages():
     xs = [np.float64(i) for i in range(1000)]
     graph = trace(lambda xs: [fnp.sin(x) * x for x in xs])(xs)
     assert "1000 inputs" in graph.dot()
@@ -712,7 +712,7 @@ def test_grouped_by_line():
     assert '[label="x 99"]' in dot
 
 
-def test_bytes_for_reading():
+def test_bytes_are_human_readable():
     assert [describe_bytes(n) for n in (0, 999, 1000, 2_500_000, 10**13)] == [
         "0 B",
         "999 B",
@@ -760,7 +760,7 @@ def test_svg_without_the_package(monkeypatch):
     assert "&lt;lambda&gt;" in graph._repr_html_()
 
 
-def test_svg_with_what_there_is():
+def test_svg_with_installed_programs():
     graph = trace(compose_left(fnp.square, lambda x: x * x))(X)
     if shutil.which("dot"):
         assert "<svg" in graph.svg()
@@ -773,7 +773,7 @@ def test_svg_with_what_there_is():
 # ---- the tape ----------------------------------------------------------------------------------------------
 
 
-def test_tape():
+def test_tape_of_pullback():
     def f(params, x):
         return fnp.sum(fnp.exp(x @ params["w"])) * params["b"]
 
@@ -813,14 +813,14 @@ def test_tape_follows_the_branch_and_the_length():
     assert [len(tape(vjp(network, list(array(n)), 0.5)[1]).find("tanh")) for n in (2, 5)] == [2, 5]
 
 
-def test_tape_of_what_is_not_on_it():
+def test_tape_of_unrecorded_function():
     records = tape(vjp(lambda x: (fnp.floor(x), x, 1.0), X)[1])
     assert len(records) == 0
     assert records.outputs[1] is records.inputs[0]
     assert records.outputs[2] == 1.0
 
 
-def test_tape_of_own_rules_and_several_results():
+def test_tape_of_custom_rules_and_several_results():
     both = custom_vjp(lambda x: (fnp.sin(x), fnp.cos(x)))
     both.defvjp(lambda x: (both.fun(x), {"kept": x}), lambda kept, ct: (ct[0] * fnp.cos(kept["kept"]),))
     records = tape(vjp(lambda x: both(x)[0] * both(x)[1], X)[1])

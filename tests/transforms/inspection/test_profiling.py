@@ -98,7 +98,7 @@ def by_name(found, operation):
 # ---- seconds -------------------------------------------------------------------------------------------------
 
 
-def test_seconds_of_operations_and_pulls(slow, clock):
+def test_seconds_of_operations_and_vjp_rules(slow, clock):
     def f(x):
         clock.takes(0.25, None)  # Python's function
         y = slow(slow(x))
@@ -114,7 +114,7 @@ def test_seconds_of_operations_and_pulls(slow, clock):
     assert (found.seconds, found.measured, found.elsewhere) == (22.25, 22.25, 0.25)
 
 
-def test_the_lines_of_a_program(slow):
+def test_profile_by_line(slow):
     def f(x):
         y = slow(x)
         z = slow(y)
@@ -138,7 +138,7 @@ def test_the_lines_of_a_program(slow):
 
 
 @pytest.mark.parametrize("form", ["compose_left", "compose", "pipe", "grad of another"])
-def test_the_stages_of_a_pipeline(slow, form):
+def test_profile_by_pipeline_stage(slow, form):
     def twice(x):
         return slow(slow(x))
 
@@ -157,7 +157,7 @@ def test_the_stages_of_a_pipeline(slow, form):
     assert [str(row.stage) for row in found.stages][:4] == ["1 twice", "2 square", "3 slow", "4 sum"]
 
 
-def test_no_second_is_counted_twice_where_transforms_nest(slow):
+def test_nested_transforms_count_no_second_twice(slow):
     """Check that the inner passes count as a part of the outer forward pass, with their VJP rules as backward time."""
     found = profile(lambda x: grad(lambda y: fnp.sum(slow(y)))(x) * x)(X)
     assert by_name(found, "slow")[3:6] == (1, 1.0, 10.0)
@@ -169,7 +169,7 @@ def test_no_second_is_counted_twice_where_transforms_nest(slow):
     assert by_name(forward, "slow")[3:5] == (1, 11.0)  # the JVP rule runs with the operation
 
 
-def test_the_meters_own_steps_are_not_counted(slow, clock, monkeypatch):
+def test_profiler_overhead_is_not_counted(slow, clock, monkeypatch):
     inside = {"__name__": "funcgrad.of_a_test", "takes": clock.takes, "frame": metering.user_frame}  # library code
     monkeypatch.setattr(metering, "user_frame", eval("lambda: takes(100.0, frame())", inside))
     found = profile(lambda x: fnp.sum(grad(lambda y: fnp.sum(slow(y) * y))(x)))(X)
@@ -206,7 +206,7 @@ def test_operations_on_constants(slow):
     assert found.passes[0].elsewhere == 1.0
 
 
-def test_functions_inside_of_rules(slow):
+def test_functions_inside_rules(slow):
     """Check that functions inside a user's rule count for the rule's operation if they run on ordinary arrays."""
 
     @custom_vjp
@@ -221,7 +221,7 @@ def test_functions_inside_of_rules(slow):
     ]
 
 
-def test_what_a_checkpoint_runs_again(slow):
+def test_checkpoint_rerun_is_counted(slow):
     def block(x):
         return slow(x)
 
@@ -236,7 +236,7 @@ def test_what_a_checkpoint_runs_again(slow):
     assert by_name(chained, "slow").calls == by_name(chained, "slow").forward == by_name(chained, "multiply").calls > 3
 
 
-def test_the_quickest_of_several_runs(clock):
+def test_fastest_of_several_runs(clock):
     taken = iter([9.0, 3.0, 7.0, 2.0, 5.0, 4.0, 6.0])  # a first run, then three unmeasured and three measured, in turn
     uneven = elementwise("uneven", lambda xp, x: clock.takes(next(taken), x), dx=1)
     found = profile(lambda x: fnp.sum(uneven(x)), runs=3)(X)
@@ -259,7 +259,7 @@ def example(params, x):
 PARAMS = {"w": np.ones((3, 2)) / 3, "b": np.zeros(2)}
 
 
-def test_bytes_are_those_of_the_graph_and_of_the_tape():
+def test_bytes_match_graph_and_tape():
     x = np.linspace(0.0, 1.0, 12).reshape(4, 3)
     found, graph = profile(example)(PARAMS, x), trace(example)(PARAMS, x)
     expected = {}
@@ -275,18 +275,18 @@ def test_bytes_are_those_of_the_graph_and_of_the_tape():
     assert sum(row.saved for row in found.operations) == sum(node.saved for node in of_tape)
 
 
-def test_a_value_that_several_operations_keep_is_saved_once():
+def test_shared_saved_value_counts_once():
     found = profile(lambda x: fnp.sum(fnp.sin(x) * fnp.cos(x)))(X)
     assert [row.saved for row in found.operations] == [40, 40, 80, 0]
     assert found.saved == 3 * 40
 
 
-def test_batches_are_saved_whole():
+def test_saved_batches_count_all_examples():
     found = profile(lambda w: fnp.sum(vmap(lambda x: fnp.sin(x * w))(np.ones((100, 5)))))(X)
     assert by_name(found, "sin").saved == by_name(found, "sin").results == 100 * 5 * 8
 
 
-def test_the_peak_of_memory():
+def test_peak_memory():
     x = np.ones(20_000)
 
     def deep(x):
@@ -305,7 +305,7 @@ def test_the_peak_of_memory():
     assert profile(lambda x: x[0] * (np.zeros(50_000) + 1.0)[0])(x).peak >= 400_000
 
 
-def test_peaks_inside_of_each_other():
+def test_nested_peaks():
     def f(x):
         first = np.ones(200_000).sum()
         inner = profile(lambda x: fnp.sum(fnp.sin(x)))(np.ones(100))
@@ -315,7 +315,7 @@ def test_peaks_inside_of_each_other():
     assert profile(f)(X).peak >= 1_600_000
 
 
-def test_memory_that_is_traced_already_goes_on_being_traced():
+def test_running_tracemalloc_stays_on():
     tracemalloc.start()
     try:
         assert profile(fnp.sum)(X).peak > 0
@@ -360,7 +360,7 @@ def test_arguments():
     assert [row.operation for row in profile(f, -1, has_aux=True)({"x": X}, X, scale=2.0).operations] == ["cos"]
 
 
-def test_the_function_is_run_as_often_as_said():
+def test_function_runs_requested_number_of_times():
     calls = []
     profile(lambda x: calls.append(type(x)) or fnp.sum(x), runs=2)(X)
     assert len(calls) == 5
@@ -369,7 +369,7 @@ def test_the_function_is_run_as_often_as_said():
     assert calls == [np.ndarray] * 3
 
 
-def test_arrays_that_are_written_to():
+def test_writes_are_profiled():
     def f(x):
         out = fnp.zeros(5)
         out[1:] = x[1:]
@@ -381,7 +381,7 @@ def test_arrays_that_are_written_to():
     assert all(row.forward > 0 and row.backward > 0 for row in found.operations)
 
 
-def test_jax_arrays_are_waited_for(monkeypatch):
+def test_profiler_waits_for_jax_arrays(monkeypatch):
     waited = []
     wait = profiling._wait_until_ready
     monkeypatch.setattr(profiling, "_wait_until_ready", lambda x: waited.append(x) or wait(x))
@@ -390,7 +390,7 @@ def test_jax_arrays_are_waited_for(monkeypatch):
     assert len(waited) >= 2 * 2 + 2 + 2  # both passes, twice; two operations and two VJP rules
 
 
-def test_a_profiled_function_is_a_transformed_one():
+def test_profiled_function_is_a_transformed_function():
     made = profile(example, argnums=1)
     assert repr(made) == "<profile of example>"
     assert made == profile(example, 1)
@@ -413,7 +413,7 @@ def test_strict_and_debug_nans_inside_and_outside(slow):
         profile(lambda x: fnp.sum(x) + grad(strict(fnp.floor), strict=True)(x[0]))(X)
 
 
-def test_a_profile_inside_of_another(slow):
+def test_nested_profiles(slow):
     inner = []
 
     def f(x):
@@ -494,7 +494,7 @@ def test_errors_and_interrupts(error, where, run):
     assert by_name(profile(f)(X), "op").calls == 1
 
 
-def test_an_error_that_the_function_catches(slow, clock):
+def test_error_caught_by_function(slow, clock):
     def failing(x):
         slow(x)
         return fnp.linalg.cholesky(-fnp.diag(x))
@@ -526,7 +526,7 @@ def test_an_error_that_the_function_catches(slow, clock):
         (lambda: profile(fnp.sum, has_aux=True)(X), r"profile: with has_aux=True the function must return a pair"),
     ],
 )
-def test_refusals(call, message):
+def test_invalid_calls_raise(call, message):
     with pytest.raises(InputError, match=message):
         call()
 
@@ -539,7 +539,7 @@ def found(slow):
     return profile(compose_left(lambda x: slow(slow(x)), fnp.exp, fnp.sum))(X)
 
 
-def test_the_table(found):
+def test_profile_table(found):
     head, _, *lines = str(found).split("\n")
     assert head.startswith("profile of sum_of_exp_of_<lambda>: forward 2 s, backward 20 s; tapes saved 120 B, the peak")
     stages, operations = lines[: lines.index("")], lines[lines.index("") + 1 : -2]
@@ -567,7 +567,7 @@ def test_long_tables_are_cut(slow):
     assert lines[4].split()[:3] == ["5", "more", "5"]
 
 
-def test_the_picture(found):
+def test_profile_picture(found):
     picture = ElementTree.fromstring(found.svg())
     space = "{http://www.w3.org/2000/svg}"
     shapes = [
@@ -586,7 +586,7 @@ def test_the_picture(found):
     assert any("slow(slow(x))" in text for text, _ in shapes)
 
 
-def test_flames_of_nothing():
+def test_flame_graph_of_empty_profile():
     assert ElementTree.fromstring(flames("<&>", [])).find("{http://www.w3.org/2000/svg}title").text == "<&>"
     ElementTree.fromstring(flames("no time", [Block("", 0.0, colour="#00796b")]))
     empty = Profile("f", (), (Pass("forward", 0.0, 0.0, 0.0, None),), own=0.0, saved=0)
@@ -594,7 +594,7 @@ def test_flames_of_nothing():
     ElementTree.fromstring(empty.svg())
 
 
-def test_as_json(found):
+def test_profile_as_json(found):
     told = json.loads(json.dumps(found.as_json()))
     assert told["operations"][0]["operation"] == "slow"
     assert told["operations"][0]["source"]["path"] == __file__
@@ -603,7 +603,7 @@ def test_as_json(found):
     assert told["seconds"] == 22.0
 
 
-def test_notebooks(found):
+def test_profile_in_notebooks(found):
     page = found._repr_html_()
     assert page.startswith("<svg")
     assert page.count("<tr>") == 1 + len(found.operations) + 1
@@ -617,7 +617,7 @@ class Terminal(io.StringIO):
 
 
 @pytest.mark.parametrize("rich", [True, False])
-def test_show(found, rich, monkeypatch):
+def test_profile_show(found, rich, monkeypatch):
     if not rich:
         monkeypatch.setitem(sys.modules, "rich.console", None)
     monkeypatch.setenv("TERM", "xterm")
@@ -646,5 +646,5 @@ def test_show(found, rich, monkeypatch):
         (7210.0, "7210 s"),
     ],
 )
-def test_seconds_for_reading(seconds, text):
+def test_seconds_are_human_readable(seconds, text):
     assert describe_seconds(seconds) == text
