@@ -9,6 +9,7 @@ import linecache
 import os
 import sys
 import threading
+from types import EllipsisType, FunctionType
 
 # BLAS threads that wait for each other slow down these small matrices many times; set before NumPy is loaded.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -76,6 +77,40 @@ def pytest_collection_modifyitems(config, items):
         out = [item for item in items if item.get_closest_marker("counts") or "ownership.py" in item.nodeid]
         config.hook.pytest_deselected(items=out)
         items[:] = [item for item in items if item not in out]
+
+
+def code_text(code):
+    """Return the source text of the body of a lambda expression."""
+    places = [place for place in code.co_positions() if None not in place and place[::2] != place[1::2]]
+    first, start = min((line, column) for line, _, column, _ in places)
+    last, end = max((line, column) for _, line, _, column in places)
+    lines = [linecache.getline(code.co_filename, n).encode() for n in range(first, last + 1)]
+    lines[-1] = lines[-1][:end]
+    lines[0] = lines[0][start:]
+    return " ".join(b" ".join(lines).decode().split())
+
+
+def label(value):
+    """Return a text for a parameter of a test, or None if pytest's default is better."""
+    if type(value) is FunctionType and value.__name__ == "<lambda>":
+        return code_text(value.__code__)
+    if type(value) in (tuple, list):
+        parts = [label(part) for part in value]
+        return None if None in parts else f"({', '.join(parts)})"
+    if type(value) is dict:
+        parts = [label(part) for part in value.values()]
+        return None if None in parts else ", ".join(f"{k}={part}" for k, part in zip(value, parts, strict=True)) or "{}"
+    if type(value) is np.ndarray:
+        return str(value.tolist()) if value.size <= 6 else f"{value.dtype}{value.shape}"
+    if value is None or isinstance(value, (str, int, float, complex, slice, range, EllipsisType, np.generic)):
+        return str(value)
+    return getattr(value, "__name__", None)
+
+
+def pytest_make_parametrize_id(val):
+    """Name a parameter by its code or contents: the default, such as ``fun0`` or ``args3``, says nothing."""
+    text = None if isinstance(val, (str, int, float, complex, type(None))) else label(val)
+    return text and (text if len(text) <= 70 else f"{text[:67]}...")
 
 
 def pytest_runtest_protocol(item, nextitem):
