@@ -244,7 +244,7 @@ def test_invalid_definitions_raise(define, words):
 
 @pytest.mark.parametrize("x", [np.array([1.0, 2.0, 3.0]), np.float32(2.0), np.ones((2, 3), "f4")], ids=repr)
 @pytest.mark.parametrize("to", [np.float32, np.float64, np.complex128], ids=lambda to: to.__name__)
-def test_linear_gives_a_cotangent_the_dtype_and_shape_of_its_argument(x, to):
+def test_linear_cotangent_has_dtype_and_shape_of_argument(x, to):
     double = linear(
         "double", lambda xp, x: 2 * x, transpose=lambda ct: fnp.astype(fnp.array([ct, ct]), to), batch="leading"
     )

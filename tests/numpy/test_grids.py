@@ -305,19 +305,19 @@ def test_arrays_from_dlpack_iterators_and_buffers():
 
 @pytest.mark.parametrize("name", ["linspace", "logspace", "geomspace"])
 @pytest.mark.parametrize("endpoint", [-1, 2.5, 0, np.False_])
-def test_any_truth_value_says_whether_the_last_number_is_included(name, endpoint):
+def test_linspace_endpoint_is_any_truth_value(name, endpoint):
     value = vjp(lambda a, b: getattr(fnp, name)(a, b, 4, endpoint=endpoint), 1.0, 2.0)[0]
     np.testing.assert_allclose(value, getattr(np, name)(1.0, 2.0, 4, endpoint=endpoint))
 
 
 @pytest.mark.parametrize("dtype", ["e", "f", "d"])
-def test_ranges_in_a_batch_have_numpys_dtype(dtype):
+def test_arange_dtype_in_batch_matches_numpy(dtype):
     starts = np.array([0.5, 1.5], dtype)
     got = vmap(lambda a: fnp.arange(a, a + 2))(starts)
     np.testing.assert_array_equal(got, [np.arange(a, a + 2) for a in starts], strict=True)
 
 
-def test_contracted_axes_may_come_in_an_array():
+def test_tensordot_axes_in_an_array():
     x, y = np.arange(6.0).reshape(2, 3), np.arange(12.0).reshape(3, 4)
     slope = grad(lambda x: fnp.sum(fnp.tensordot(x, y, axes=np.array([[1], [0]]))))(x)
     np.testing.assert_allclose(slope, np.broadcast_to(y.sum(1), (2, 3)))

@@ -779,13 +779,13 @@ def test_extrema_of_complex_numbers_in_forward_mode(operation):
 
 
 @pytest.mark.parametrize("mask", [np.True_, np.array(True), np.array([True, True]), np.array([True])], ids=repr)
-def test_constant_masks_that_select_all_elements_need_no_out(mask):
+def test_where_of_all_true_needs_no_out(mask):
     x = np.array([0.5, 2.0])
     close(grad(lambda x: fnp.sum(fnp.log(x, where=mask)))(x), 1 / x)
     close(grad(lambda x: fnp.sum(fnp.divide(1.0, x, where=mask)))(x), -1 / x**2)
 
 
 @pytest.mark.parametrize("mask", [np.array([True, False]), np.array([[True, True], [True, True]])], ids=repr)
-def test_other_masks_need_out(mask):
+def test_where_of_other_masks_needs_out(mask):
     with pytest.raises(InputError, match="where= without out="):
         grad(lambda x: fnp.sum(fnp.log(x, where=mask)))(np.ones(2))

@@ -85,20 +85,20 @@ PLAIN = {
 
 
 @pytest.mark.parametrize("call", PLAIN.values(), ids=PLAIN)
-def test_plain_calls_return_what_numpy_returns(call):
+def test_plain_calls_match_numpy(call):
     with numpy.errstate(all="ignore"):
         identical(call(np), call(numpy))
 
 
 @pytest.mark.parametrize("name", ["nanmean", "nanvar", "nanstd"])
-def test_means_without_nan_refuse_integers_as_numpy_does(name):
+def test_nan_means_with_integer_dtype_raise_as_numpy(name):
     for options in ({"dtype": int}, {"out": numpy.zeros((), int)}):
         for m in (np, numpy):
             with pytest.raises(TypeError, match="must be inexact"):
                 getattr(m, name)(numpy.array([1.5, numpy.nan]), **options)
 
 
-def test_warnings_point_at_the_line_of_the_call():
+def test_warnings_point_at_calling_line():
     with pytest.warns(RuntimeWarning, match="Degrees of freedom") as caught, numpy.errstate(all="ignore"):
         grad(lambda x: np.cov(x).sum())(numpy.ones((2, 1)))
     assert {w.filename for w in caught} == {__file__}

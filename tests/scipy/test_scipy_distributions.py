@@ -369,7 +369,7 @@ OTHERS = np.array([[1.0, 2.0, 3.0], [1.0, 1.0, 4.0], [2.0, 2.0, 1.0]])
 @pytest.mark.parametrize(
     "options", [{}, {"axis": 1}, {"axis": -1, "base": 3.0}, {"keepdims": True}, {"nan_policy": "omit"}], ids=str
 )
-def test_entropies_of_counts_that_are_zero(other, options):
+def test_entropy_of_zero_counts(other, options):
     entropy = lambda p, q: scipy.stats.entropy(p, q, **options)
     value, pullback = vjp(lambda p: entropy(p, other), COUNTS)
     np.testing.assert_allclose(value, entropy(COUNTS, other), rtol=1e-13, atol=1e-15)
@@ -382,7 +382,7 @@ def test_entropies_of_counts_that_are_zero(other, options):
     np.testing.assert_allclose(jvp(lambda p: entropy(p, other), (COUNTS,), (moved,))[1].sum(), around, rtol=1e-8)
 
 
-def test_entropies_without_missing_counts():
+def test_entropy_without_missing_counts():
     x, holes = np.array([1.0, 3.0]), np.array([1.0, np.nan, 3.0])
     omit = grad(lambda x: scipy.stats.entropy(x, nan_policy="omit"))(holes)
     np.testing.assert_allclose(omit, np.insert(grad(scipy.stats.entropy)(x), 1, 0.0))

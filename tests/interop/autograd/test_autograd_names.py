@@ -302,7 +302,7 @@ def test_gradient_has_dtype_of_argument():
     ],
     ids=["grad", "jacobian", "make_vjp", "holomorphic_grad"],
 )
-def test_warnings_point_at_the_line_of_the_call(call):
+def test_warnings_point_at_calling_line(call):
     with pytest.warns(UserWarning, match="independent|not complex") as caught:
         call()
     assert {(w.filename, w.lineno) for w in caught} == {(__file__, call.__code__.co_firstlineno)}

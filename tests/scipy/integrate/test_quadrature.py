@@ -448,7 +448,7 @@ def test_closure_over_traced_values_on_one_branch():
     assert grad(grad(above))(2.0) == pytest.approx(0.19)
 
 
-def test_integrands_that_read_further_elements_in_the_derivative():
+def test_integrands_reading_more_elements_in_derivative():
     heights = np.ones(16)  # a constant integrand, so that the value needs few points
     with pytest.raises(BranchError, match=r"reads an element that it did not need for the value. Pass .* in args\."):
         grad(lambda c: scipy.integrate.quad(lambda x: c[int(8 * x)], 0, 2)[0])(heights)

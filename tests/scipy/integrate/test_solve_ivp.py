@@ -472,7 +472,7 @@ def test_invalid_calls_raise():
         grad(lambda k: integrate.solve_ivp(decay, (0.0, 1.0), [1.0], t_eval=[2.0], args=(k,)).y[0, -1])(0.5)
 
 
-def test_an_exact_jacobian_of_numpy_code_in_plain_calls():
+def test_exact_jacobian_of_numpy_code_in_plain_calls():
     run = lambda xp, jac: integrate.solve_ivp(
         lambda t, y: xp.array([-y[0], y[0] ** 2 - y[1]]), (0.0, 1.0), [1.0, 2.0], "BDF", jac=jac
     )

@@ -574,7 +574,7 @@ def test_operations_pickle_by_name():
 
 @pytest.mark.parametrize("name", ["cbrt", "exp2", "expm1", "log1p"])
 @pytest.mark.parametrize("x", [np.uint8([0, 1, 2]), np.array([True, False]), np.float16([0.3, 0.7])], ids=repr)
-def test_small_numbers_are_computed_in_double_precision_as_in_scipy(name, x):
+def test_narrow_dtypes_compute_in_double_as_scipy(name, x):
     close_leaves(getattr(fsp, name)(x), getattr(scipy.special, name)(x), rtol=1e-15)
     assert getattr(fsp, name) is not getattr(fnp, name)
     np.testing.assert_array_equal(grad(getattr(fsp, name))(0.5), grad(getattr(fnp, name))(0.5))
