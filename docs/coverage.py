@@ -44,7 +44,7 @@ NOT_COVERED: dict[tuple[str, str], str] = {
     ("strings, records and objects have no derivative", DIRECTLY): (
         "bytes_ char character flexible object_ rec recarray record str_ strings void"
     ),
-    ("masked arrays have their own arithmetic, which funcgrad lacks", "plain arrays and where(mask, x, fill)"): "ma",
+    ("functions of numpy.ma take traced values in code written for NumPy", DIRECTLY): "ma",
     ("NumPy advises against the class matrix", "two-dimensional arrays and @"): "asmatrix bmat matrix",
     ("concerns NumPy itself, not arrays", DIRECTLY): (
         "ctypeslib f2py get_include show_config show_runtime test testing info typing core dtypes exceptions"

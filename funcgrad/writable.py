@@ -169,6 +169,10 @@ class Proxy:
         """Return the value that NumPy's functions use for this object."""
         return self.as_array()
 
+    def as_result(self) -> Any:
+        """Return what a transformed function returns in place of this object."""
+        return self.as_array()
+
     def replace_call(self, name: str, args: tuple[Any, ...]) -> Any:
         """Return the replacement for the operation ``name`` on ``args``, which contain this object; None for none."""
 

@@ -39,6 +39,8 @@ Operation: TypeAlias = Callable[..., Any]
 _REFLECTED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
 #: Versions of primitives for tables, which keep labels; they return ``NotImplemented`` if arrays do not fit the table.
 TABLE_OPERATIONS: dict[Primitive, Operation] = {}
+#: List with the function that computes an operation on NumPy's masked arrays, or returns ``NotImplemented``.
+MASKED_OPERATION: list[Callable[[Primitive, tuple[Any, ...]], Any]] = []
 #: List with the function that makes an array from a list or a tuple, which may contain traced values.
 ARRAY_MAKER: list[Callable[[Any], Any]] = []
 
@@ -89,10 +91,9 @@ def _bind_any(primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any
             arg, traced, proxy = arg.as_array(), True, arg
             args = (*args[:position], arg, *args[position + 1 :])
         elif not backend.is_value(arg):
+            if (made := _compute_by_rules_of(arg, primitive, args)) is not NotImplemented:
+                return made
             if backend.is_table(arg):
-                of_tables = TABLE_OPERATIONS.get(primitive)
-                if of_tables is not None and (made := of_tables(*args)) is not NotImplemented:
-                    return made
                 arg = backend.values_of(arg)
                 traced = traced or isinstance(arg, Tracer)
                 args = (*args[:position], arg, *args[position + 1 :])
@@ -103,6 +104,14 @@ def _bind_any(primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any
     ans = core.bind(primitive, args, params)
     ans = ans if not traced or isinstance(ans, Tracer) else writable_result(args, ans)
     return ans if proxy is None else proxy.wrap(ans, primitive.name)
+
+
+def _compute_by_rules_of(x: Any, primitive: Primitive, args: tuple[Any, ...]) -> Any:
+    """Compute an operation with a table or a masked array ``x`` by its own rules; else return ``NotImplemented``."""
+    if backend.is_masked(type(x)):
+        return MASKED_OPERATION[0](primitive, args)
+    of_tables = TABLE_OPERATIONS.get(primitive) if backend.is_table(x) else None
+    return NotImplemented if of_tables is None else of_tables(*args)
 
 
 def _with_shared_arrays(args: tuple[Any, ...]) -> list[Any] | None:

@@ -1,4 +1,4 @@
-"""Elementwise operations of traced values with tables of pandas and xarray, with tables as results.
+"""Elementwise operations of traced values with tables of pandas and xarray, and with masked arrays.
 
 A traced array that is combined with a table gets the table's labels. Then the library computes: it aligns, names and
 broadcasts as it does with plain arrays.
@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from funcgrad.backend import shape_of
-from funcgrad.core import Tracer
-from funcgrad.kinds.rules import TABLE_OPERATIONS
+from funcgrad.core import Primitive, Tracer
+from funcgrad.kinds.rules import MASKED_OPERATION, TABLE_OPERATIONS
 from funcgrad.numpy.shaping import broadcast_to
 from funcgrad.numpy.tables import TableArray, register_loaded
 from funcgrad.numpy.ufuncs import UFUNCS
@@ -28,6 +28,12 @@ def install() -> None:
         if primitive is not None and ufunc.signature is None and ufunc.nout == 1:
             TABLE_OPERATIONS[primitive] = _elementwise(ufunc)
     TABLE_OPERATIONS[matmul.primitive] = _product  # type: ignore[attr-defined]
+    MASKED_OPERATION.append(_of_masked_arrays)
+
+
+def _of_masked_arrays(primitive: Primitive, args: tuple[Any, ...]) -> Any:
+    made = import_module("funcgrad.numpy.masked").replace_call(primitive.name, args)
+    return NotImplemented if made is None else made
 
 
 def _elementwise(ufunc: np.ufunc) -> Callable[..., Any]:

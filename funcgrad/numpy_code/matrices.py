@@ -45,13 +45,11 @@ def multiply(*args: Any, **kwargs: Any) -> Any:
 @cache
 def accepting_matrices(home: str, name: str, operation: Any) -> Any:
     """Return ``operation`` such that it takes matrices, if NumPy's rule for them is known; else unchanged."""
-    if home == "numpy" and (name in _METHODS or name in _ARRAY_FUNCTIONS):
+    if home == "numpy" and name in _OF_OBJECTS:
 
         def call(*args: Any, **kwargs: Any) -> Any:
-            if not args or type(args[0]) is not Matrix:
-                return operation(*args, **kwargs)
-            first, *rest = args
-            return getattr(first, name)(*rest, **kwargs) if name in _METHODS else operation(first._val, *rest, **kwargs)
+            found = getattr(type(args[0]), "call_function", None) if args else None
+            return operation(*args, **kwargs) if found is None else found(args[0], name, operation, args, kwargs)
 
     elif name in _MATRIX_FUNCTIONS.get(home, ()):
 
@@ -76,6 +74,14 @@ _METHODS = {
     *("sum", "transpose", "var"),
 }
 _ARRAY_FUNCTIONS = frozenset(("diagonal", "ravel", "trace"))
+#: Functions that a class of matrices or masked arrays may compute in its own way, by its method ``call_function``.
+_OF_OBJECTS = frozenset(
+    (
+        *_METHODS,
+        *_ARRAY_FUNCTIONS,
+        *("amax", "amin", "argsort", "around", "clip", "copy", "ptp", "repeat", "round", "swapaxes", "take"),
+    )
+)
 #: Functions that return matrices for matrices where they return arrays of two axes for arrays.
 _MATRIX_FUNCTIONS = {
     "numpy": ("concatenate", "dot", "hstack", "kron", "vstack"),
@@ -121,6 +127,13 @@ class Matrix(Proxy):
     def as_operand(self) -> Any:
         """Refuse the matrix: NumPy functions without a known rule may differ for matrices and arrays."""
         raise _unknown_rule_error(self)
+
+    def call_function(self, name: str, operation: Any, args: Any, kwargs: Any) -> Any:
+        """Return the result of a function of NumPy whose first argument is this matrix."""
+        _, *rest = args
+        if name in _METHODS:
+            return getattr(self, name)(*rest, **kwargs)
+        return operation(self._val if name in _ARRAY_FUNCTIONS else self, *rest, **kwargs)
 
     def replace_call(self, name: str, args: tuple[Any, ...]) -> Any:
         """Return the matrix product for ``array * matrix``; see ``multiply`` for NumPy's function."""

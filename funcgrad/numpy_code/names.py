@@ -9,19 +9,17 @@ from functools import cache, partial, reduce, wraps
 from importlib import import_module
 from importlib.util import find_spec
 from itertools import accumulate
-from types import FunctionType, MethodType, ModuleType
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
 
 import funcgrad.numpy as fnp
 from funcgrad.core import Tracer
-from funcgrad.errors import ConversionError
 from funcgrad.numpy.functional import Broadcast
 from funcgrad.numpy_code.calls import source_name
 from funcgrad.numpy_code.conversions import (
     CONVERSIONS,
-    holds_traced,
     plain_values,
     scalar_conversion,
     with_writable_results,
@@ -198,32 +196,6 @@ def _windows(x: Any, window_shape: Any, axis: Any = None, **kwargs: Any) -> Any:
     return fnp.lib.stride_tricks.sliding_window_view(x, window_shape, axis)
 
 
-def _without_mask(name: str, fun: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function of ``numpy.ma``: NumPy's if values are traced; results without masked elements are arrays."""
-    ours = getattr(fnp, name, None)
-
-    @wraps(fun)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        if ours is not None and holds_traced(args):
-            if np.any(kwargs.pop("mask", False)):
-                raise ConversionError(
-                    f"numpy.ma.{name}: a masked array takes no traced values, got some and a mask. Choose the "
-                    "elements: x[~mask], or numpy.where(mask, value, x)."
-                )
-            return ours(*args, **kwargs)
-        found = fun(*args, **kwargs)
-        return found.data if isinstance(found, np.ma.MaskedArray) and not np.ma.is_masked(found) else found
-
-    return call
-
-
-def _masked_array(data: Any = None, mask: Any = np.ma.nomask, dtype: Any = None, *args: Any, **kwargs: Any) -> Any:
-    """Make an array as ``numpy.ma.MaskedArray`` does, which takes the mask before the dtype."""
-    if args:
-        kwargs["copy"] = args[0]
-    return _without_mask("array", np.ma.array)(data, dtype, mask=mask, **kwargs)
-
-
 def _asserting(fun: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function of ``numpy.testing``, which has no result, such that it checks the values behind tracers."""
 
@@ -234,12 +206,12 @@ def _asserting(fun: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-@cache
 def _masked_replacement(name: str, value: Any) -> Any:
     """Return the replacement for a function of ``numpy.ma``, or for its array class."""
+    masked = import_module("funcgrad.numpy_code.masked")
     if name == "MaskedArray":
-        return _class_like(value, _masked_array)
-    return _without_mask(name, value) if isinstance(value, FunctionType | MethodType) else value
+        return _class_like(value, masked.masked_array)
+    return masked.function_of_masked_arrays(name, value)
 
 
 class _ClassLike(type):

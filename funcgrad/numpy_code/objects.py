@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -56,6 +57,13 @@ class _Frozen:
         return getattr(self.dist.scipy_object(*self.args, **self.kwds), name)
 
 
+def _masked(value: Any, translate: Translate) -> Any:
+    """Return funcgrad's masked array of the same numbers."""
+    masked = import_module("funcgrad.numpy.masked")
+    found = masked.from_numpy(value)
+    return masked.Masked(translate(found._val)[0], found._mask, found._fill) if found is not value else value
+
+
 def _table(value: Any) -> Any:
     """Return funcgrad's table on a grid."""
     make = own("scipy.interpolate").RegularGridInterpolator
@@ -106,6 +114,7 @@ REBUILDERS: dict[Any, Callable[[Any, Translate], Any]] = {
     **{f"{home}.BoundFunctionWrapper": _rebuild_decorated_method for home in _WRAPT},
     "scipy.stats._distn_infrastructure.rv_continuous_frozen": _frozen,
     "scipy.stats._distn_infrastructure.rv_discrete_frozen": _frozen,
+    **dict.fromkeys(("numpy.ma.MaskedArray", "numpy.ma.core.MaskedArray"), _masked),
     "numpy.matrix": lambda value, translate: matrix(translate(np.asarray(value))[0]),
 }
 #: Functions that return funcgrad's object for another one, by the full name of its class.

@@ -219,7 +219,7 @@ def _with_original_classes(out: Any) -> Any:
     leaves, spec = tree.flatten(out)
     if not any(has_rebuilt_class(leaf) or isinstance(leaf, Proxy) for leaf in leaves):
         return out
-    leaves = [leaf.as_array() if isinstance(leaf, Proxy) else leaf for leaf in leaves]
+    leaves = [leaf.as_result() if isinstance(leaf, Proxy) else leaf for leaf in leaves]
     return tree.unflatten(spec, [original(leaf) if has_rebuilt_class(leaf) else leaf for leaf in leaves])
 
 

@@ -1,0 +1,260 @@
+"""Functions of ``numpy.ma`` for traced values, see ``funcgrad.numpy.masked``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial, wraps
+from types import FunctionType, MethodType
+from typing import Any
+
+import numpy as np
+
+import funcgrad.numpy as fnp
+from funcgrad.core import describe
+from funcgrad.errors import ConversionError
+from funcgrad.numpy.hints import user_line
+from funcgrad.numpy.masked import (
+    MASKED,
+    Masked,
+    as_masked,
+    data_of,
+    elementwise,
+    from_numpy,
+    is_constant,
+    mask_array,
+    mask_of,
+    to_mask,
+    to_numpy,
+    union,
+)
+
+
+def array(
+    data: Any,
+    dtype: Any = None,
+    copy: bool = False,
+    order: Any = None,
+    mask: Any = np.ma.nomask,
+    fill_value: Any = None,
+    keep_mask: bool = True,
+    **options: Any,
+) -> Any:
+    """Return ``numpy.ma.array``."""
+    given = mask_of(data)
+    kind = None if dtype is None else np.dtype(dtype)
+    value = fnp.array(data_of(data), kind) if copy else fnp.asarray(data_of(data), kind)
+    value = fnp.reshape(value, (1,) * (options.get("ndmin", 0) - value.ndim) + value.shape) if options else value
+    own = None if mask is np.ma.nomask else to_mask(mask, value.shape)
+    if own is None or (keep_mask and given is not None):
+        own = union(given, own)
+    fill = data._fill if isinstance(data, Masked) and fill_value is None else fill_value
+    return Masked(value, own, fill)
+
+
+def masked_array(data: Any = None, mask: Any = np.ma.nomask, dtype: Any = None, *args: Any, **kwargs: Any) -> Any:
+    """Make an array as ``numpy.ma.MaskedArray`` does, which takes the mask before the dtype."""
+    if args:
+        kwargs["copy"] = args[0]
+    return array(data, dtype, mask=mask, **kwargs)
+
+
+def masked_where(condition: Any, a: Any, copy: bool = True) -> Any:
+    """Return ``a`` with the elements masked where the condition is true."""
+    a = as_masked(a)
+    made = a.copy() if copy else a
+    return Masked(made._val, union(made._mask, to_mask(condition, a.shape)), made._fill)
+
+
+def _masked_by(test: Callable[..., Any]) -> Callable[..., Any]:
+    def made(x: Any, *values: Any, copy: bool = True) -> Any:
+        return masked_where(test(fnp.asarray(data_of(x)), *values), x, copy)
+
+    return made
+
+
+def _masked_equal(x: Any, value: Any, copy: bool = True) -> Any:
+    found = masked_where(fnp.equal(data_of(x), value), x, copy)
+    found.fill_value = value
+    return found
+
+
+def _masked_values(
+    x: Any, value: Any, rtol: float = 1e-5, atol: float = 1e-8, copy: bool = True, shrink: bool = True
+) -> Any:
+    close = fnp.isclose(data_of(x), value, rtol=rtol, atol=atol)
+    found = masked_where(close, x, copy)
+    found.fill_value = value
+    return found
+
+
+def _fix_invalid(a: Any, mask: Any = np.ma.nomask, copy: bool = True, fill_value: Any = None) -> Any:
+    a = array(a, copy=copy, mask=mask)
+    invalid = ~fnp.isfinite(a._val)
+    fill = a.fill_value if fill_value is None else fill_value
+    return Masked(fnp.where(invalid, fill, a._val), union(a._mask, invalid), a._fill)
+
+
+def _filled(a: Any, fill_value: Any = None) -> Any:
+    return a.filled(fill_value) if isinstance(a, Masked) else fnp.asarray(a)
+
+
+def _median(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: bool = False) -> Any:
+    a = as_masked(a)
+    if a._mask is None:
+        return a._reduce(fnp.median, 0, axis, keepdims)
+    found = fnp.nanmedian(fnp.where(a._mask, np.nan, a._val), axis=axis, keepdims=keepdims)
+    return a._reduced(found, a._all_masked(axis, keepdims))
+
+
+def _average(a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: Any = False) -> Any:
+    a = as_masked(a)
+    if weights is None:
+        found = a.mean(axis, keepdims=keepdims)
+        total = a.count(axis, keepdims is True)
+    else:
+        w = as_masked(weights)
+        if w.shape != a.shape and axis is not None:
+            w = Masked(fnp.moveaxis(fnp.broadcast_to(w._val, a.shape[:axis] + a.shape[axis + 1 :] + w.shape), -1, axis))
+        w = Masked(fnp.broadcast_to(w._val, a.shape), union(a._mask, w._mask))
+        total = w.sum(axis, keepdims=keepdims)
+        found = (a * w).sum(axis, keepdims=keepdims) / total
+    return (found, total) if returned else found
+
+
+def _where(condition: Any, *choices: Any) -> Any:
+    if not choices:
+        return fnp.nonzero(as_masked(condition).filled(0))
+    x, y = [Masked(np.float64(0), np.bool_(True)) if v is MASKED else as_masked(v) for v in choices]
+    test = fnp.asarray(data_of(condition))
+    value = fnp.where(test, x._val, y._val)
+    mask = None
+    if any(mask_of(v) is not None for v in (condition, x, y)):
+        mask = union(fnp.where(test, mask_array(x), mask_array(y)), mask_of(condition))
+        mask = fnp.broadcast_to(mask, value.shape)
+    return Masked(value, mask)
+
+
+def _joining(name: str) -> Callable[..., Any]:
+    join = getattr(fnp, name)
+
+    def made(arrays: Any, *args: Any, **kwargs: Any) -> Any:
+        parts = list(map(as_masked, arrays))
+        mask = None
+        if any(part._mask is not None for part in parts):
+            mask = join([mask_array(part) for part in parts], *args, **kwargs)
+        return Masked(join([part._val for part in parts], *args, **kwargs), mask)
+
+    return made
+
+
+def _append(a: Any, b: Any, axis: Any = None) -> Any:
+    parts = [as_masked(x) if axis is not None else as_masked(x).ravel() for x in (a, b)]
+    return _joining("concatenate")(parts, 0 if axis is None else axis)
+
+
+def _diff(a: Any, n: int = 1, axis: int = -1) -> Any:
+    a = as_masked(a)
+    for _ in range(n):
+        ahead, behind = [(slice(None),) * (axis % a.ndim) + (part,) for part in (slice(1, None), slice(None, -1))]
+        a = a[ahead] - a[behind]
+    return a
+
+
+def _sort(a: Any, axis: int = -1, *args: Any, **kwargs: Any) -> Any:
+    found = as_masked(a).copy()
+    found.sort(axis, *args, **kwargs)
+    return found
+
+
+def _dot(a: Any, b: Any, strict: bool = False, out: Any = None) -> Any:
+    return as_masked(a).dot(b)
+
+
+def _outer(a: Any, b: Any) -> Any:
+    return as_masked(a).ravel()[:, None] * as_masked(b).ravel()[None, :]
+
+
+def _put(a: Any, indices: Any, values: Any, mode: str = "raise") -> None:
+    a[np.unravel_index(indices, a.shape, mode) if a.ndim > 1 else indices] = values  # type: ignore[call-overload]
+
+
+def _maker(name: str) -> Callable[..., Any]:
+    make = getattr(fnp, name)
+
+    def made(*args: Any, fill_value: Any = None, hardmask: bool = False, **kwargs: Any) -> Any:
+        return Masked(make(*map(data_of, args), **kwargs), None, fill_value)
+
+    return made
+
+
+def _masked_all(shape: Any, dtype: Any = float) -> Any:
+    value = fnp.zeros(shape, dtype)
+    return Masked(value, fnp.ones(value.shape, bool))
+
+
+def _of_method(name: str) -> Callable[..., Any]:
+    def made(a: Any, *args: Any, **kwargs: Any) -> Any:
+        return getattr(as_masked(a), name)(*args, **kwargs)
+
+    return made
+
+
+_COMPARED: dict[str, Callable[..., Any]] = {
+    **{"greater": fnp.greater, "greater_equal": fnp.greater_equal, "less": fnp.less, "less_equal": fnp.less_equal},
+    **{"not_equal": fnp.not_equal, "invalid": lambda x: ~fnp.isfinite(x)},
+    "inside": lambda x, v, w: (x >= min(v, w)) & (x <= max(v, w)),
+    "outside": lambda x, v, w: (x < min(v, w)) | (x > max(v, w)),
+}
+_METHODS = (
+    *("all", "anom", "any", "argmax", "argmin", "argsort", "clip", "compressed", "copy", "count", "cumprod", "cumsum"),
+    *("diagonal", "max", "mean", "min", "prod", "ptp", "ravel", "repeat", "reshape", "round", "squeeze", "std", "sum"),
+    *("swapaxes", "take", "trace", "transpose", "var"),
+)
+_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    **{name: _of_method(name) for name in _METHODS},
+    **{f"masked_{name}": _masked_by(test) for name, test in _COMPARED.items()},
+    **{name: _joining(name) for name in ("column_stack", "concatenate", "dstack", "hstack", "stack", "vstack")},
+    **{name: _maker(name) for name in ("arange", "empty", "empty_like", "ones", "ones_like", "zeros", "zeros_like")},
+    **{"anomalies": _of_method("anom"), "product": _of_method("prod"), "round_": _of_method("round")},
+    **{"append": _append, "array": array, "asarray": array, "asanyarray": array, "average": _average, "diff": _diff},
+    **{"dot": _dot, "filled": _filled, "fix_invalid": _fix_invalid, "getdata": lambda a, subok=True: data_of(a)},
+    **{"getmask": lambda a: np.ma.nomask if mask_of(a) is None else mask_of(a), "getmaskarray": mask_array},
+    **{"innerproduct": lambda a, b: fnp.inner(_filled(a, 0), _filled(b, 0)), "masked_all": _masked_all},
+    **{"is_masked": lambda x: bool(fnp.any(mask_array(x))), "isMaskedArray": lambda x: isinstance(x, Masked)},
+    **{"masked_equal": _masked_equal, "masked_values": _masked_values, "masked_where": masked_where},
+    **{"median": _median, "outer": _outer, "power": partial(elementwise, "power"), "put": _put, "sort": _sort},
+    **{"shape": lambda a: fnp.shape(data_of(a)), "ndim": lambda a: fnp.ndim(data_of(a)), "where": _where},
+    "size": lambda a, axis=None: fnp.size(data_of(a), axis),
+}
+for _name, _other in {"inner": "innerproduct", "isMA": "isMaskedArray", "isarray": "isMaskedArray"}.items():
+    _FUNCTIONS[_name] = _FUNCTIONS[_other]
+_FUNCTIONS["outerproduct"], _FUNCTIONS["row_stack"] = _outer, _FUNCTIONS["vstack"]
+
+
+def function_of_masked_arrays(name: str, value: Any) -> Any:
+    """Return the replacement for a function of ``numpy.ma``; ``value`` itself if it is none."""
+    found = _FUNCTIONS.get(name)
+    if found is not None:
+        return found
+    if isinstance(ufunc := getattr(value, "f", None), np.ufunc):
+        return partial(elementwise, ufunc.__name__)
+    if type(value).__name__ == "_extrema_operation":
+        return partial(elementwise, value.__name__)
+    return _for_constants(name, value) if isinstance(value, FunctionType | MethodType) else value
+
+
+def _for_constants(name: str, fun: Callable[..., Any]) -> Callable[..., Any]:
+    """Return NumPy's function, which takes constants only."""
+
+    @wraps(fun)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        for x in (*args, *kwargs.values()):
+            if not is_constant(data_of(x)):
+                raise ConversionError(
+                    f"numpy.ma.{name}: this function takes no traced values, got {describe(data_of(x))}{user_line()}. "
+                    "Take m.filled(0.0) or m.compressed() and functions of numpy."
+                )
+        return from_numpy(fun(*map(to_numpy, args), **{key: to_numpy(x) for key, x in kwargs.items()}))
+
+    call.__module__ = __name__  # else it would be rebuilt
+    return call

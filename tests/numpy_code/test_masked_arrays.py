@@ -1,0 +1,164 @@
+"""Masked arrays of ``numpy.ma`` with traced values: values as NumPy's, derivatives as differences, batches."""
+
+import numpy as np
+import pytest
+from helpers import differences
+
+from funcgrad import grad, hessian, jvp, vmap
+from funcgrad.errors import ConversionError
+
+X = np.array([0.7, 1.4, 2.3, 0.4, 1.9, 3.1])
+MASK = np.array([False, True, False, False, True, False])
+OBSERVED = np.ma.masked_array([1.0, -999.0, 2.0, 3.0, -999.0, 4.0], mask=MASK)
+GRID = np.ma.masked_less(np.arange(-2.0, 4.0).reshape(2, 3), 0.0)
+ma = np.ma
+
+
+def masked(x):
+    return ma.array(x, mask=MASK)
+
+
+def table(x):
+    return ma.array(x.reshape(2, 3), mask=MASK.reshape(2, 3))
+
+
+def written(x):
+    m = ma.zeros(6)
+    m[:3] = x[:3]
+    m[4] = x[4] * x[5]
+    m[1] = ma.masked
+    m[m > 5.0] = ma.masked
+    part = m[3:]
+    part[0] = x[3] ** 2
+    return (m**2).sum() + part.sum() + m.count()
+
+
+def unmasked(x):
+    m = masked(x).copy()
+    m[1] = 2.0 * x[0]
+    m.mask[4] = False
+    return (m * m).sum() + m.data[4]
+
+
+def in_place(x):
+    m = masked(x * 1.0)
+    other = m
+    m += OBSERVED
+    m *= 2.0
+    m -= x
+    m /= 3.0
+    return (other**2).sum()
+
+
+def elements(x):
+    total = 0.0
+    for v in masked(x):
+        if v is not ma.masked:
+            total += v**2
+    return total + float(masked(x)[0])
+
+
+class Fit:
+    def __init__(self):
+        self.observed = OBSERVED
+
+    def loss(self, x):
+        return ma.sum((self.observed - x) ** 2) / self.observed.count()
+
+
+FIT = Fit()
+
+PROGRAMS = {
+    "mean": lambda x: ma.masked_where(x > 2.0, x**2).mean(),
+    "constants_on_the_left": lambda x: ((OBSERVED - x) ** 2).sum() / OBSERVED.count(),
+    "constants_on_the_right": lambda x: np.mean((x - OBSERVED) ** 2),
+    "constants_in_functions": lambda x: np.sqrt(np.maximum(x * OBSERVED, 0.5)).sum(),
+    "constants_in_an_object": FIT.loss,
+    "constants_of_two_axes": lambda x: ((GRID * x[:3]).mean(axis=1) * x[:2]).sum() + (x[:3] ** GRID).sum(),
+    "constants_alone": lambda x: ma.masked_less([1.0, -1.0, 2.0], 0.0).mean() * x.sum() * GRID.std(),
+    "arithmetic": lambda x: (2.0 - 3.0 * masked(x) ** 2 / (1.0 + masked(x)) - -abs(masked(x)) // 0.3).sum(),
+    "quotients_by_zero": lambda x: (x / ma.array([1.0, 0.0, 2.0, 0.0, 3.0, 1.0])).sum(),
+    "roots_of_negative_numbers": lambda x: ma.sqrt(x - 1.0).sum() + ma.log(x - 1.5).mean() + np.log(masked(x)).sum(),
+    "powers": lambda x: ma.power(x - 1.0, 1.5).sum() + (masked(x) ** x[0]).sum(),
+    "inverse_functions": lambda x: ma.arccosh(x).sum() + ma.arcsin(x - 1.0).sum() + ma.arctanh(x / 2).mean(),
+    "ufuncs": lambda x: (ma.exp(-masked(x)) * ma.sin(x) + ma.hypot(masked(x), 2.0) + ma.arctan2(x, masked(x))).sum(),
+    "extrema": lambda x: masked(x).max() * masked(x).min() + ma.maximum(masked(x), 1.0).sum() + ma.ptp(masked(x)),
+    "moments": lambda x: masked(x).var() + masked(x).std(ddof=1) * ma.std(masked(x)) + np.var(masked(x)),
+    "moments_of_rows": lambda x: (table(x).var(axis=1) * [1.0, 2.0]).sum() + table(x).std(0).sum(),
+    "means_of_columns": lambda x: (table(x).mean(axis=0) ** 2).sum() + (np.mean(table(x), axis=0) * x[:3]).sum(),
+    "a_column_without_elements": lambda x: (ma.array(x.reshape(3, 2), mask=[[1, 0]] * 3).mean(0) ** 2).sum(),
+    "products": lambda x: masked(x).prod() + ma.dot(masked(x), x) + ma.inner(x, masked(x)) + table(x).dot(x[:3]).sum(),
+    "running_sums": lambda x: (masked(x).cumsum() * x).sum() + ma.cumprod(masked(x)).mean() + table(x).cumsum(1).sum(),
+    "medians": lambda x: ma.median(masked(x)) ** 2 + ma.median(table(x), axis=1).sum(),
+    "averages": lambda x: ma.average(masked(x), weights=x**2) + ma.average(table(x), 1, [1.0, 2.0, 3.0]).sum(),
+    "deviations": lambda x: (masked(x).anom() ** 3).sum() + (table(x).anom(axis=1) ** 2).sum(),
+    "filled": lambda x: (masked(x).filled(0.5) ** 2).sum() + ma.filled(masked(x), x[1]).prod(),
+    "compressed": lambda x: (masked(x).compressed() * np.arange(1.0, 5.0)).sum() + (x[~masked(x).mask] ** 2).sum(),
+    "not_finite": lambda x: (ma.masked_invalid(np.where(x > 2.0, np.inf, x)) ** 2).sum(),
+    "intervals": lambda x: ma.masked_inside(x, 1.0, 2.0).sum() ** 2 + ma.masked_outside(x, 2.0, 0.5).sum() ** 2,
+    "comparisons": lambda x: (ma.masked_greater(x, 2.0) * ma.masked_less_equal(x, 0.5)).sum() + (masked(x) > 1.0).sum(),
+    "values": lambda x: (x[:3] * ma.masked_values([0.7, 1.0, 2.0], 0.7) ** ma.masked_equal([1.0, 2.0, 3.0], 2.0)).sum(),
+    "parts": lambda x: (masked(x)[::2] * masked(x)[3:]).sum() + (table(x)[:, 1:] ** 2).sum() + table(x)[1, 2] ** 2,
+    "chosen": lambda x: (masked(x)[masked(x) > 1.0] ** 2).sum() + (masked(x)[[0, 1, 2]] ** 2).sum(),
+    "shapes": lambda x: (table(x).T.ravel() * np.arange(6.0)).sum() + table(x).reshape(3, 2).sum(axis=0).prod(),
+    "joined": lambda x: (ma.concatenate([masked(x), x]) ** 2).sum() + ma.vstack([masked(x), OBSERVED]).mean(0).prod(),
+    "choices_of_the_numbers": lambda x: np.where(x > 1.0, masked(x), 0.0).sum() + np.asarray(masked(x)).sum(),
+    "choices": lambda x: (ma.where(x > 1.0, masked(x), 2.0 * x) ** 2).sum() + ma.where(masked(x) > 1.0, x, -x).sum(),
+    "sorted": lambda x: (ma.sort(-masked(x)).compressed() * np.arange(4.0)).sum() + ma.diff(masked(x)).sum(),
+    "masks_of_masks": lambda x: ma.array(masked(x), mask=x > 3.0).var() + ma.masked_greater(masked(x), 3.0).mean(),
+    "rounded_and_limited": lambda x: (masked(x).clip(0.5, 2.0) * masked(x).round(1)).sum(),
+    "repaired": lambda x: (ma.fix_invalid(np.where(x > 2.0, np.nan, x), fill_value=0.0).data ** 2).sum(),
+    "without_a_mask": lambda x: ma.array(x).mean() * ma.masked_array(x, False).std() + ma.asarray(x)[2] ** 2,
+    "extremes_of_columns": lambda x: (table(x).max(axis=0) * table(x).min(0)).sum() + x[masked(x).argmax()],
+    "outer_products": lambda x: (ma.outer(masked(x), x[:2]) ** 2).mean(),
+    "in_place": in_place,
+    "written": written,
+    "unmasked": unmasked,
+    "elements": elements,
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_programs(name):
+    f = PROGRAMS[name]
+    expected = differences(lambda x: float(f(x)), X, 2e-4)
+    found = grad(f)(X)
+    np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-7)
+    assert jvp(f, (X,), (X,)) == pytest.approx((float(f(X.copy())), found @ X), rel=1e-12)
+    np.testing.assert_allclose(hessian(f)(X), differences(grad(f), X, 2e-4), rtol=1e-6, atol=1e-6)
+    batch = np.stack([X, X + 0.001])
+    np.testing.assert_allclose(vmap(grad(f))(batch), [grad(f)(x) for x in batch], rtol=1e-12, atol=1e-14)
+
+
+def test_examples_with_different_masks():
+    batch = np.stack([X, X[::-1]])
+
+    def loss(x):
+        m = ma.masked_greater(x, 1.5)
+        return (m**3).mean() + m.std() * m.max() + ma.median(m)
+
+    np.testing.assert_allclose(vmap(grad(loss))(batch), [grad(loss)(x) for x in batch], rtol=1e-13)
+
+
+def test_a_masked_array_as_the_result_is_refused_unless_it_is_constant():
+    assert jvp(lambda x: ma.array(x, mask=False), (X,), (X,))[1].tolist() == X.tolist()
+    with pytest.raises(ConversionError, match=r"numpy\.ma: a masked array as the result .* Return m\.filled"):
+        jvp(masked, (X,), (X,))
+    slope, mask = grad(lambda x: (masked(x).sum(), OBSERVED * 2.0), has_aux=True)(X)
+    assert slope.tolist() == [1.0, 0.0, 1.0, 1.0, 0.0, 1.0]
+    assert type(mask) is np.ma.MaskedArray
+    assert mask.mask.tolist() == MASK.tolist()
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda x: ma.corrcoef(masked(x), x)[0, 1], r"numpy\.ma\.corrcoef: this function takes no traced values"),
+        (lambda x: np.linalg.norm(masked(x)), r"numpy\.ma: this function would lose the mask"),
+        (lambda x: np.concatenate([masked(x), x]).sum(), r"numpy\.ma: this function would lose the mask"),
+    ],
+    ids=["corrcoef", "norm", "concatenate"],
+)
+def test_what_would_lose_the_mask_is_refused(call, message):
+    with pytest.raises(ConversionError, match=message):
+        grad(call)(X)
