@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -35,7 +36,9 @@ _COMMON_TYPES = _NUMBERS | {np.ndarray, np.float64}
 def as_buffer(made: Array) -> Array:
     """Wrap a new array in a buffer inside a transformed function, so that traced values can be written to it."""
     if type(made) is np.ndarray and made.dtype.kind in "OV":
-        return made  # an object array can hold tracers already; records have fields
+        if made.dtype.names and is_in_transform():
+            return import_module("funcgrad.numpy.records").records_of(made)
+        return made  # an object array can hold tracers already
     writable = type(made) is np.ndarray or (not isinstance(made, Tracer) and namespace_of(made) is not np)
     return make_buffer(made) if writable and is_in_transform() else made
 
@@ -246,6 +249,8 @@ def array(
     """
     object = _without_labels(object)
     if dtype is not None:
+        if is_sequence(object) and (type(dtype) is list or getattr(dtype, "names", None)) and is_in_transform():
+            return import_module("funcgrad.numpy.records").records_from_rows(object, dtype)
         object = _without_objects(object, dtype)
     if not _needs_conversion_here(object):
         try:

@@ -17,6 +17,7 @@ import numpy as np
 import funcgrad.numpy as fnp
 from funcgrad.core import Tracer
 from funcgrad.numpy.functional import Broadcast
+from funcgrad.numpy.records import records_from_arrays, records_from_rows, records_of
 from funcgrad.numpy_code.calls import source_name
 from funcgrad.numpy_code.conversions import (
     CONVERSIONS,
@@ -238,11 +239,28 @@ def _random_class(numpy_class: Any) -> Any:
     return _class_like(numpy_class, lambda *args, **kwargs: Random(numpy_class(*args, **kwargs)))
 
 
+def _recarray(shape: Any, dtype: Any = None, *args: Any, **kwargs: Any) -> Any:
+    """Return ``numpy.recarray(shape, dtype)``."""
+    return records_of(np.asarray(np.recarray(shape, dtype, *args, **kwargs)))
+
+
+def _record_array(obj: Any, dtype: Any = None, *args: Any, **kwargs: Any) -> Any:
+    """Return ``numpy.rec.array`` or ``numpy.rec.fromrecords`` of a list of tuples, which may hold traced values."""
+    if type(obj) in (list, tuple) and dtype is not None:
+        return records_from_rows(obj, dtype)
+    return records_of(np.asarray(np.rec.array(obj, dtype, *args, **kwargs)))
+
+
+#: Functions of ``numpy.rec``.
+_RECORD_FUNCTIONS = {"array": _record_array, "fromarrays": records_from_arrays, "fromrecords": _record_array}
+
 #: Replacements for functions of NumPy that are not in funcgrad's namespaces.
 _EXTRA_REPLACEMENTS: dict[Any, Any] = {
     np.asmatrix: matrix_from_data,
     np.matrix: _class_like(np.matrix, matrix_from_data),
     np.broadcast: Broadcast,
+    np.recarray: _class_like(np.recarray, _recarray),
+    **{getattr(np.rec, name): make for name, make in _RECORD_FUNCTIONS.items()},
     np.frompyfunc: Elementwise,
     np.multiply: multiply,
     np.lib.stride_tricks.sliding_window_view: _windows,
@@ -374,4 +392,4 @@ class _NameLookup(NamedTuple):
 def _may_differ(value: Any) -> bool:
     """Whether another object may replace ``value``: False for classes of arrays and numbers, except matrices."""
     is_of_arrays = isinstance(value, type) and issubclass(value, (np.generic, np.ndarray))
-    return not is_of_arrays or value is np.matrix or value.__name__ == "MaskedArray"
+    return not is_of_arrays or value in (np.matrix, np.recarray) or value.__name__ == "MaskedArray"

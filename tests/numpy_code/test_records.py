@@ -1,0 +1,111 @@
+"""Arrays with fields in unchanged programs: traced values are written to fields and records."""
+
+import numpy as np
+import pytest
+from helpers import differences
+
+from funcgrad import grad, hessian, jvp, vmap
+from funcgrad.errors import ConversionError
+
+X = np.array([0.7, 1.4, 2.3, 0.4])
+PARTICLE = np.dtype([("position", float, 2), ("mass", float), ("name", "U4"), ("n", int)])
+NESTED = np.dtype([("at", [("x", float), ("y", float)]), ("w", float)])
+
+
+def particles(x):
+    s = np.zeros(4, dtype=PARTICLE)
+    s["mass"] = [1.0, 2.0, 3.0, 4.0]
+    s["position"][:, 0] = x
+    s["position"][:, 1] = x[::-1] ** 2
+    s["name"] = ["a", "b", "c", "d"]
+    return s
+
+
+def fields(x):
+    s = particles(x)
+    s["mass"] *= x
+    s["position"] += 0.1 * s["mass"][:, None]
+    heavy = s[s["mass"] > 1.0]
+    return (s["mass"][:, None] * s["position"]).sum() + (heavy["mass"] ** 2).sum() + len(heavy) + s["n"].sum()
+
+
+def records(x):
+    s = particles(x)
+    one = s[1]
+    one["mass"] = x[0] * x[1]
+    s[2]["position"][1] = x[2] ** 3
+    s[0] = ((x[0], 2.0), x[3], "e", 3)
+    s[3] = s[1]
+    return sum(r["mass"] * r["position"].sum() for r in s) + s[0]["n"] + one[1]
+
+
+def parts(x):
+    s = particles(x)
+    ahead = s[1:]
+    ahead["mass"][0] = x[0] ** 2
+    both = s[["mass", "position"]]
+    both["mass"][3] = x[3] * x[2]
+    return s["mass"] @ x + ahead["position"].sum() * both["mass"].prod()
+
+
+def rows(x):
+    s = np.array([(1.0, x[0]), (2.0, x[1] ** 2)], dtype=[("t", float), ("v", float)])
+    s = np.append(s["v"], [t * v for t, v in s])
+    one = np.array((x[2], 3), dtype=[("a", float), ("b", int)])
+    return (s**2).sum() + one["a"] * one["b"]
+
+
+def sorted_records(x):
+    s = particles(x)
+    s.sort(order="mass")
+    t = s[np.argsort(-s["position"][:, 0])].copy()
+    t["mass"][0] = 5.0
+    return t["mass"] @ t["position"][:, 0] + s["mass"][0]
+
+
+def record_arrays(x):
+    r = np.rec.fromarrays([x, x**2], names="a,b")
+    r.b[1] = x[0]
+    r.a = r.a * 2.0
+    q = np.recarray((2,), dtype=[("u", float), ("v", float)])
+    q.u, q["v"] = x[:2], x[2:]
+    p = np.rec.array([(x[0], 1.0), (x[1], 2.0)], dtype=[("u", float), ("v", float)])
+    p[0].v = x[3]
+    return (r.a * r.b).sum() + (q.u * q.v).sum() + p.u @ p.v + np.zeros(2, NESTED).view(np.recarray).w.sum() * x[0]
+
+
+def nested(x):
+    s = np.empty(2, dtype=NESTED)
+    s["at"]["x"] = x[:2]
+    s["at"]["y"] = x[2:]
+    s["w"] = 2.0
+    s[1]["at"]["x"] = x[0] ** 2
+    return (s["at"]["x"] * s["at"]["y"] * s["w"]).sum()
+
+
+def constants(x):
+    table = np.array([("a", 1.0), ("b", 2.0)], dtype=[("name", "U1"), ("value", float)])
+    known = {row["name"]: float(row["value"]) for row in table}
+    in_order = np.sort(table, order="value")
+    return x.sum() * known["b"] + x[0] * in_order["value"][0] + len(table.tolist()) * x[1]
+
+
+PROGRAMS = [fields, records, parts, rows, sorted_records, record_arrays, nested, constants]
+
+
+@pytest.mark.parametrize("f", PROGRAMS, ids=[f.__name__ for f in PROGRAMS])
+def test_programs(f):
+    found = grad(f)(X)
+    np.testing.assert_allclose(found, differences(f, X, 2e-4), rtol=1e-8, atol=1e-8)
+    assert jvp(f, (X,), (X,)) == pytest.approx((float(f(X)), found @ X), rel=1e-12)
+    np.testing.assert_allclose(hessian(f)(X), differences(grad(f), X, 2e-4), rtol=1e-7, atol=1e-7)
+    batch = np.stack([X, X + 0.001])
+    np.testing.assert_allclose(vmap(grad(f))(batch), [grad(f)(x) for x in batch], rtol=1e-12)
+
+
+def test_results_are_arrays_unless_a_field_is_traced():
+    _, table = grad(lambda x: (particles(x)["mass"] @ x, np.ones(2, PARTICLE)), has_aux=True)(X)
+    assert type(table) is np.ndarray
+    assert table.dtype == PARTICLE
+    with pytest.raises(ConversionError, match=r"an array with fields: .* the field 'position'"):
+        jvp(particles, (X,), (X,))
