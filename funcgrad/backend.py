@@ -207,7 +207,7 @@ def problem_and_remedy(x: Any) -> tuple[str, str]:
         >>> problem_and_remedy(np.array([None, 1.0]))
         ('is not an array or a number: it holds Python objects, got object[2]', 'Convert it: x.astype(float).')
     """
-    kind, dtype = type(x), getattr(x, "dtype", None)
+    kind, dtype = getattr(type(x), "type_of", type)(x), getattr(x, "dtype", None)
     if not issubclass(kind, (np.ndarray, np.generic)) or not isinstance(dtype, np.dtype):
         if callable(getattr(x, "tocsr", None)):
             return (
