@@ -90,6 +90,23 @@ def _has_own_arithmetic(kind: type) -> bool:
     return issubclass(kind, np.ndarray) and any(getattr(kind, n) is not getattr(np.ndarray, n) for n in names)
 
 
+def is_array_class(kind: type) -> bool:
+    """Whether a class is a program's class derived from ndarray, without protocols of its own.
+
+    A class with ``__array_ufunc__`` compares NumPy's functions, which rebuilt code has other functions for.
+
+    Example:
+        >>> is_array_class(np.ndarray), is_array_class(np.matrix)
+        (False, False)
+    """
+    if not issubclass(kind, np.ndarray) or kind is np.ndarray:
+        return False
+    above = kind.__mro__[: kind.__mro__.index(np.ndarray)]
+    of_numpy = any(base.__module__.partition(".")[0] == "numpy" for base in above)
+    protocols = ("__array_function__", "__array_ufunc__", "__array_wrap__")
+    return not of_numpy and all(getattr(kind, name) is getattr(np.ndarray, name) for name in protocols)
+
+
 def namespace(values: Any) -> ArrayNamespace:
     """Return the array namespace that computes with ``values``: JAX's if any value belongs to JAX, else NumPy's.
 

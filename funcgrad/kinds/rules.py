@@ -12,6 +12,7 @@ import sys
 from array import array
 from collections import UserList
 from collections.abc import Callable, Iterable, Sequence
+from threading import get_ident
 from types import FunctionType
 from typing import Any, TypeAlias
 
@@ -23,6 +24,7 @@ from funcgrad.errors import InputError
 from funcgrad.forward import ForwardTrace
 from funcgrad.generated import make_function
 from funcgrad.reverse import backward, record_function
+from funcgrad.shared_state import pending_refusals
 from funcgrad.writable import CONSTANTS, COPY_ON_WRITE, Proxy, as_buffer, is_buffer, shared_array, writable_result
 
 ARGUMENT_NAMES = ("x", "y", "z")
@@ -144,7 +146,10 @@ def _bind_foreign(primitive: Primitive, args: tuple[Any, ...], position: int, pa
     if backend.defines_array(operand):
         return primitive.call(*args[:position], ARRAY_MAKER[0](operand), *args[position + 1 :], **params)
     problem, remedy = backend.problem_and_remedy(operand)
-    raise InputError(f"{primitive.name}: argument {position} {problem}. {remedy}")
+    error = InputError(f"{primitive.name}: argument {position} {problem}. {remedy}")
+    if backend.is_array_class(type(operand)):  # rebuilt code has a class that takes traced values
+        pending_refusals[get_ident()] = f"{error} It is of a class derived from ndarray."
+    raise error
 
 
 def _call_operator_of(primitive: Primitive, args: tuple[Any, ...], position: int) -> Any:

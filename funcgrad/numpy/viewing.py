@@ -60,6 +60,8 @@ def view(x: Tracer, dtype: Any = None, type: Any = None) -> Array:
     """
     if type is None and isinstance(dtype, builtins.type) and issubclass(dtype, np.ndarray):
         type, dtype = dtype, None
+    if hasattr(of := type or dtype, "of_array"):  # what rebuilt code has for a class derived from ndarray
+        return of.of_array(view(x), x)
     type = np.ndarray if type in backend.ARRAY_CLASSES else type
     if hasattr(dtype, "numpy_class"):  # what rebuilt code has for ``numpy.matrix``
         return dtype(x)

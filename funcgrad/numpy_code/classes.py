@@ -17,6 +17,8 @@ from typing import Any
 import numpy as np
 
 from funcgrad import tree
+from funcgrad.backend import is_array_class
+from funcgrad.numpy_code.array_classes import array_class
 from funcgrad.numpy_code.conversions import as_format_string
 from funcgrad.numpy_code.names import original_module
 from funcgrad.numpy_code.objects import DECORATED, rebuild_decorated
@@ -44,14 +46,16 @@ def class_of(cls: type, translate: Any, is_kept: Callable[[type], bool]) -> type
         if is_up_to_date(found):
             return found
         forget(cls, translate)
-    if "__original__" in vars(cls) or not _may_differ(cls):
+    of_array = is_array_class(cls)
+    if "__original__" in vars(cls) or not (of_array or _may_differ(cls)):
         return cls
     with _REBUILD_LOCK:  # other threads wait until the class is there
         found = translate.classes.get(cls) or translate.in_progress.get(cls)
         if found is None:
             translate.in_progress[cls] = cls  # its methods may refer to it; they get the rebuilt class at their calls
             try:
-                found = translate.classes[cls] = _rebuilt_class(cls, translate, is_kept)
+                found = (_array_class if of_array else _rebuilt_class)(cls, translate, is_kept)
+                translate.classes[cls] = found
                 if is_namedtuple_class(cls) and found is not cls:
                     _REBUILT_NAMEDTUPLES.add(found)
             finally:
@@ -125,6 +129,11 @@ def _rebuilt_class(cls: type, translate: Any, is_kept: Callable[[type], bool]) -
     above = [stamp for base in bases if not is_kept(base) for stamp in vars(base).get(_STAMPS, ())]
     type.__setattr__(made, _STAMPS, (*_stamp(cls, members), *above))
     return made
+
+
+def _array_class(cls: type, translate: Any, is_kept: Callable[[type], bool]) -> type:
+    bases = [b if is_kept(b) else class_of(b, translate, is_kept) for b in cls.__bases__]
+    return array_class(cls, translate, bases, _lazy_member)
 
 
 class _TemporaryBase:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from funcgrad.backend import is_array_class
 from funcgrad.core import Tracer
 from funcgrad.numpy_code.calls import IdentityCache, with_calls
 from funcgrad.numpy_code.conversions import holds_traced
@@ -192,7 +193,8 @@ def _cells(fun: FunctionType, plan: _Plan) -> tuple[tuple[CellType, ...], _Cells
         new, value = cell, _content(cell)
         if value is not _EMPTY and name not in plan.assigned_cells:
             watched.append((cell, value))  # plain numbers, too: a function may be assigned later
-            if name != "__class__" and type(value) not in PLAIN_TYPES:
+            is_kept = name == "__class__" and not is_array_class(value)  # ``super`` continues after the user's class
+            if not is_kept and type(value) not in PLAIN_TYPES:
                 new = CellType()
                 changed.append((new, value))
         cells.append(new)

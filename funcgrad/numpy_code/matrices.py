@@ -79,7 +79,22 @@ _OF_OBJECTS = frozenset(
     (
         *_METHODS,
         *_ARRAY_FUNCTIONS,
-        *("amax", "amin", "argsort", "around", "clip", "copy", "ptp", "repeat", "round", "swapaxes", "take"),
+        *(
+            "amax",
+            "amin",
+            "argsort",
+            "around",
+            "clip",
+            "copy",
+            "ptp",
+            "ndim",
+            "repeat",
+            "round",
+            "shape",
+            "size",
+            "swapaxes",
+            "take",
+        ),
     )
 )
 #: Functions that return matrices for matrices where they return arrays of two axes for arrays.

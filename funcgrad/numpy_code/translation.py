@@ -22,6 +22,7 @@ from funcgrad.core import READ_ONLY, Primitive, Tracer, describe, is_in_transfor
 from funcgrad.errors import ConversionError
 from funcgrad.numpy.hints import user_line
 from funcgrad.numpy_code import objects, reading
+from funcgrad.numpy_code.array_classes import ArrayObject, array_object
 from funcgrad.numpy_code.calls import IdentityCache
 from funcgrad.numpy_code.classes import (
     class_of,
@@ -342,6 +343,8 @@ class Translator:
         cls = class_of(kind, self, _is_kept)
         if cls is kind:
             return value, False
+        if issubclass(cls, ArrayObject):
+            return self._memoise(value, array_object(value, cls, self))
         viewer = make_viewer(kind, cls, self)
         if not is_mirrored(kind.__module__):
             self.viewers[kind] = viewer
