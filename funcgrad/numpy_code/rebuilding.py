@@ -16,7 +16,7 @@ from funcgrad.batching import BatchTrace
 from funcgrad.blocks import Block, current, last_entered
 from funcgrad.core import Trace, Tracer, is_in_transform
 from funcgrad.errors import ConcretizationError, ConversionError, EscapedTracerError, FuncgradError, ReadOnlyError
-from funcgrad.numpy.concretization import latest_rebuilt_run
+from funcgrad.numpy.concretization import RefusedInWorker, latest_rebuilt_run
 from funcgrad.numpy_code.calls import IdentityCache
 from funcgrad.numpy_code.classes import has_rebuilt_class, original, with_original_namedtuples
 from funcgrad.numpy_code.functions import Built, has_same_values, rebuild_closure
@@ -398,8 +398,11 @@ def retry_rebuilt(fun: Any, given: Any, work: Callable[[Any], Any], error: Excep
         if error is not first:
             error.__suppress_context__ = error.__cause__ is None or error.__suppress_context__
             _add_note(error, first, level)
-        if type(error) is TypeError and str(error).startswith(FORMAT_ERROR) and pending_refusals.get(get_ident()):
-            raise ConversionError(pending_refusals[get_ident()]) from error
+        message = pending_refusals.get(get_ident())
+        of_text = type(error) is TypeError and str(error).startswith(FORMAT_ERROR)
+        of_worker = type(message) is RefusedInWorker and not isinstance(error, FuncgradError)
+        if message and (of_text or of_worker):
+            raise ConversionError(message) from error
         raise error
     finally:
         pending_refusals.pop(get_ident(), None)

@@ -258,6 +258,26 @@ def test_threads_inside_rebuilt_function():
     assert grad(parallel)(X) == pytest.approx([6 * math.cos(0.5), 0.0])
 
 
+def test_pool_error_names_refusal_in_thread():
+    """Check errors that a pool has raised again: ``joblib`` keeps the text of the refusal only."""
+
+    def parallel(x):
+        def work(i):
+            made = np.zeros(2)
+            made[0] = x[i]
+            return made
+
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            try:
+                return sum(pool.map(work, range(2))).sum()
+            except (TypeError, ValueError):
+                raise ValueError("the pool's own error") from None
+
+    with pytest.raises(ConversionError, match=r"This thread does not run the transform") as raised:
+        grad(parallel)(X)
+    assert str(raised.value.__cause__) == "the pool's own error"
+
+
 def test_rebuild_in_nested_transforms():
     def outer(x):
         inner = grad(lambda y: math.exp(y[0]) * float(x[0]) * y[1])(x)
