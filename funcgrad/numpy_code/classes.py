@@ -20,6 +20,7 @@ from funcgrad import tree
 from funcgrad.backend import is_array_class
 from funcgrad.numpy_code.array_classes import array_class
 from funcgrad.numpy_code.conversions import as_format_string
+from funcgrad.numpy_code.enumerations import enumeration, is_rebuilt_enumeration
 from funcgrad.numpy_code.names import original_module
 from funcgrad.numpy_code.objects import DECORATED, rebuild_decorated
 from funcgrad.numpy_code.replacements import LatestCache
@@ -46,16 +47,15 @@ def class_of(cls: type, translate: Any, is_kept: Callable[[type], bool]) -> type
         if is_up_to_date(found):
             return found
         forget(cls, translate)
-    of_array = is_array_class(cls)
-    if "__original__" in vars(cls) or not (of_array or _may_differ(cls)):
+    build = _builder(cls)
+    if build is None:
         return cls
     with _REBUILD_LOCK:  # other threads wait until the class is there
         found = translate.classes.get(cls) or translate.in_progress.get(cls)
         if found is None:
             translate.in_progress[cls] = cls  # its methods may refer to it; they get the rebuilt class at their calls
             try:
-                found = (_array_class if of_array else _rebuilt_class)(cls, translate, is_kept)
-                translate.classes[cls] = found
+                found = translate.classes[cls] = build(cls, translate, is_kept)
                 if is_namedtuple_class(cls) and found is not cls:
                     _REBUILT_NAMEDTUPLES.add(found)
             finally:
@@ -129,6 +129,25 @@ def _rebuilt_class(cls: type, translate: Any, is_kept: Callable[[type], bool]) -
     above = [stamp for base in bases if not is_kept(base) for stamp in vars(base).get(_STAMPS, ())]
     type.__setattr__(made, _STAMPS, (*_stamp(cls, members), *above))
     return made
+
+
+def _builder(cls: type) -> Callable[[type, Any, Callable[[type], bool]], type] | None:
+    """Return the function that rebuilds a class; None for a class that is used unchanged."""
+    if "__original__" in vars(cls):
+        return None
+    if is_array_class(cls):
+        return _array_class
+    if is_rebuilt_enumeration(cls):
+        return _enumeration
+    return _rebuilt_class if _may_differ(cls) else None
+
+
+def _enumeration(cls: type, translate: Any, is_kept: Callable[[type], bool]) -> type:
+    made: Any = enumeration(cls, translate, _lazy_member)
+    for member, view in made.members.items():
+        vars(view)[_SOURCE] = member
+    found: type = made
+    return found
 
 
 def _array_class(cls: type, translate: Any, is_kept: Callable[[type], bool]) -> type:

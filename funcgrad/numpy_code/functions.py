@@ -6,6 +6,7 @@ import dis
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import EnumMeta
 from types import BuiltinFunctionType, CellType, CodeType, FunctionType, ModuleType
 from typing import Any
 
@@ -193,7 +194,8 @@ def _cells(fun: FunctionType, plan: _Plan) -> tuple[tuple[CellType, ...], _Cells
         new, value = cell, _content(cell)
         if value is not _EMPTY and name not in plan.assigned_cells:
             watched.append((cell, value))  # plain numbers, too: a function may be assigned later
-            is_kept = name == "__class__" and not is_array_class(value)  # ``super`` continues after the user's class
+            # ``super`` continues after the user's class, if the rebuilt one is derived from it
+            is_kept = name == "__class__" and not is_array_class(value) and not isinstance(value, EnumMeta)
             if not is_kept and type(value) not in PLAIN_TYPES:
                 new = CellType()
                 changed.append((new, value))

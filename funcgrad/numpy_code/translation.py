@@ -8,6 +8,7 @@ import operator
 from abc import ABCMeta
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable
+from enum import Enum
 from types import BuiltinFunctionType, FunctionType, MappingProxyType, MethodType, ModuleType, SimpleNamespace
 from typing import Any
 from weakref import ref
@@ -343,6 +344,8 @@ class Translator:
         cls = class_of(kind, self, _is_kept)
         if cls is kind:
             return value, False
+        if issubclass(kind, Enum):
+            return self._memoise(value, cls.members[value])  # type: ignore[attr-defined]
         if issubclass(cls, ArrayObject):
             return self._memoise(value, array_object(value, cls, self))
         viewer = make_viewer(kind, cls, self)

@@ -1,0 +1,125 @@
+"""Enumerations of programs whose methods or values convert traced values."""
+
+import enum
+import functools
+import math
+from enum import Enum
+
+import numpy as np
+import pytest
+from helpers import differences
+
+from funcgrad import grad, hessian, jvp, vmap
+
+X = np.array([0.7, 1.4, 2.3])
+
+
+class Law(Enum):
+    LINEAR = 1.5
+    DECAY = 2.5
+    ALIAS = 2.5
+
+    def weight(self, x):
+        return math.exp(-self.value * x) if self is Law.DECAY else self.value * float(x)
+
+    @property
+    def table(self):
+        return np.array([self.value, 1.0])
+
+    @classmethod
+    def best(cls, x):
+        return max(cls, key=lambda law: law.weight(x))
+
+    @staticmethod
+    def scale(x):
+        return math.sqrt(x)
+
+
+class Activation(Enum):
+    TANH = functools.partial(math.tanh)
+    SQUARE = functools.partial(lambda k, x: np.array([x, k]).dot(np.array([x, 1.0])), 2.0)
+
+    def __call__(self, x):
+        return self.value(x)
+
+
+class Planet(Enum):
+    """Members with attributes, as Python's documentation defines them."""
+
+    MERCURY = (3.3, 2.4, [1.0, 2.0])
+    EARTH = (5.9, 6.3, [2.0, 0.5])
+
+    def __init__(self, mass, radius, orbit):
+        self.mass = mass
+        self.radius = radius
+        self.orbit = np.array(orbit)
+
+    def gravity(self, x):
+        return math.pow(x, 1.5) * self.mass / (self.radius * self.radius) + self.orbit.dot(np.array([x, 1.0]))
+
+
+class Order(enum.IntEnum):
+    FIRST = 1
+    SECOND = 2
+
+    def __call__(self, x):
+        return x**self
+
+
+WEIGHTS = {Law.LINEAR: 2.0, Law.DECAY: 3.0}
+
+
+class Model:
+    law = Law.DECAY
+
+    def __init__(self):
+        self.laws = [Law.LINEAR, Law.DECAY]
+
+    def loss(self, x):
+        return sum(law.weight(v) * WEIGHTS[law] for law, v in zip(self.laws, x, strict=False)) + self.law.weight(x[2])
+
+
+MODEL = Model()
+
+
+def chosen(x):
+    match Law(2.5):
+        case Law.LINEAR:
+            found = 0.0
+        case Law.DECAY:
+            found = Law.DECAY.weight(x[0])
+    assert Law["ALIAS"] is Law.DECAY
+    assert Law.LINEAR in Law
+    assert isinstance(Law.LINEAR, Law)
+    assert (Law.LINEAR == Law.DECAY) is False
+    assert [law.name for law in Law] == ["LINEAR", "DECAY"]
+    assert f"{Law.LINEAR}" == str(Law.LINEAR) == "Law.LINEAR"
+    return found * WEIGHTS[Law.best(x[1])] + {Law.LINEAR: x[2]}[Law.LINEAR]
+
+
+PROGRAMS = {
+    "methods": lambda x: sum(law.weight(v) for law, v in zip(Law, x, strict=False)) + Law.scale(x[2]),
+    "properties": lambda x: Law.DECAY.table.dot(x[:2]),
+    "functions_as_values": lambda x: Activation.TANH(x[0]) * Activation["SQUARE"](x[1]) + x[2],
+    "attributes": lambda x: sum(planet.gravity(v) for planet, v in zip(Planet, x, strict=False)),
+    "in_objects": MODEL.loss,
+    "integers": lambda x: Order.SECOND(math.sin(x[0])) + Order(1)(x[1]) + x[Order.SECOND],
+    "chosen": chosen,
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_programs(name):
+    f = PROGRAMS[name]
+    found = grad(f)(X)
+    np.testing.assert_allclose(found, differences(f, X, 2e-4), rtol=1e-8, atol=1e-8)
+    assert jvp(f, (X,), (X,)) == pytest.approx((float(f(X)), found @ X), rel=1e-12)
+    np.testing.assert_allclose(hessian(f)(X), differences(grad(f), X, 2e-4), rtol=1e-7, atol=1e-7)
+    batch = np.stack([X, X + 0.001])
+    np.testing.assert_allclose(vmap(grad(f))(batch), [grad(f)(x) for x in batch], rtol=1e-12)
+
+
+def test_results_are_the_members_of_the_program():
+    slope, law = grad(lambda x: (Law.DECAY.weight(x), Law.DECAY), has_aux=True)(0.5)
+    assert slope == pytest.approx(-2.5 * math.exp(-1.25), rel=1e-15)
+    assert law is Law.DECAY
