@@ -352,7 +352,7 @@ def test_astype_of_plain_values_matches_numpy():
     ):
         grad(lambda x: fnp.astype(x, "U3")[0])(V)
     with pytest.raises(InputError, match=r"\('a', '<f8'\)\] is no dtype of numbers"):
-        grad(lambda x: np.array([(1, x[0])], dtype=[("n", int), ("a", float)])["a"][0])(V)
+        grad(lambda x: fnp.astype(x, [("n", int), ("a", float)])["a"][0])(V)
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.int8, bool, np.float16, np.float32, np.complex64])
