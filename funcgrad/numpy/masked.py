@@ -7,12 +7,14 @@ their place.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import reduce, wraps
 from typing import Any
 
 import numpy as np
 
 import funcgrad.numpy as fnp
 from funcgrad import backend
+from funcgrad.batching import unbatched_if_equal
 from funcgrad.core import Tracer, describe
 from funcgrad.errors import ConversionError
 from funcgrad.numpy.concretization import concrete
@@ -39,7 +41,9 @@ class Masked(Proxy):
     __array_priority__ = 2000.0
 
     def __init__(self, value: Any, mask: Any = None, fill_value: Any = None) -> None:
-        self._val, self._mask, self._fill = value, mask, fill_value
+        # records on the tape refer to an ordinary array, and would see a write to the mask
+        self._mask = fnp.array(mask) if type(mask) is np.ndarray else mask
+        self._val, self._fill = value, fill_value
 
     type_of = staticmethod(lambda x: np.ma.MaskedArray)
     shape = property(lambda self: self._val.shape)
@@ -131,8 +135,10 @@ class Masked(Proxy):
 
     def __getitem__(self, key: Any) -> Any:
         key = _plain_key(key)
-        found, mask = getitem(self._val, key), None if self._mask is None else getitem(self._mask, key)
-        return self._reduced(found, mask)
+        mask: Any = self._mask
+        if mask is not None:
+            mask = getitem(mask, key) if isinstance(key, Tracer) else mask[key]  # a part of NumPy's array is a view
+        return self._reduced(getitem(self._val, key), mask)
 
     def _reduced(self, found: Any, mask: Any) -> Any:
         """Return a part or a reduction: a number, ``numpy.ma.masked`` or a masked array."""
@@ -141,8 +147,8 @@ class Masked(Proxy):
         if mask is None:
             return found
         known = concrete_or_none(mask)
-        if known is not None and known.shape != ():  # the examples of a vmap may differ
-            return fnp.where(mask, np.nan, found) if known.any() else found
+        if known is None or known.shape != ():  # not computed yet, or the examples of a vmap may differ
+            return fnp.where(mask, np.nan, found) if known is None or known.any() else found
         return MASKED if mask else found
 
     def __setitem__(self, key: Any, value: Any) -> None:
@@ -153,7 +159,7 @@ class Masked(Proxy):
         mask = value._mask if isinstance(value := as_masked(value), Masked) else None
         self._val[key] = data_of(value)
         if mask is not None or self._mask is not None:
-            self._own_mask()[key] = False if mask is None else mask
+            self._own_mask()[key] = False if mask is None else unbatched_if_equal(mask)
 
     def _own_mask(self) -> Any:
         if self._mask is None:
@@ -200,10 +206,10 @@ class Masked(Proxy):
         """Return the product of the elements that are not masked."""
         return self._reduce(fnp.prod, 1, axis, keepdims, dtype=dtype)
 
-    def _reduce(self, reduce: Callable[..., Any], neutral: Any, axis: Any, keepdims: Any, **options: Any) -> Any:
+    def _reduce(self, compute: Callable[..., Any], neutral: Any, axis: Any, keepdims: Any, **options: Any) -> Any:
         options = {name: value for name, value in options.items() if value is not None}
         options |= {"keepdims": True} if keepdims is True else {}
-        found = reduce(self.filled(neutral), axis=axis, **options)
+        found = compute(self.filled(neutral), axis=axis, **options)
         return self._reduced(found, self._all_masked(axis, keepdims))
 
     def _all_masked(self, axis: Any, keepdims: Any = False) -> Any:
@@ -302,7 +308,7 @@ class Masked(Proxy):
 
     def clip(self, min: Any = None, max: Any = None, **options: Any) -> Any:
         """Return the elements, limited to an interval."""
-        return self._like(fnp.clip(self._val, min, max, **options))
+        return self._like(fnp.clip(self._val, min, max, **options), union(self._mask))
 
     def round(self, decimals: int = 0, out: Any = None) -> Any:
         """Return rounded elements."""
@@ -310,11 +316,11 @@ class Masked(Proxy):
 
     def astype(self, dtype: Any, *args: Any, **kwargs: Any) -> Any:
         """Return the elements in another dtype."""
-        return self._like(fnp.astype(self._val, np.dtype(dtype)))
+        return self._like(fnp.astype(self._val, np.dtype(dtype)), union(self._mask))
 
     def copy(self, *args: Any, **kwargs: Any) -> Any:
         """Return a copy of the elements and of the mask."""
-        return self._like(fnp.copy(self._val), None if self._mask is None else fnp.copy(self._mask))
+        return self._like(fnp.copy(self._val), union(self._mask))
 
     def conj(self) -> Any:
         """Return complex conjugates."""
@@ -401,12 +407,9 @@ def mask_array(x: Any) -> Any:
 
 
 def union(*masks: Any) -> Any:
-    """Return the mask of the elements that any of the masks masks; None if all are None."""
+    """Return a new mask of the elements that any of the masks masks; None if all are None."""
     given = [mask for mask in masks if mask is not None]
-    found = given[0] if given else None
-    for mask in given[1:]:
-        found = fnp.logical_or(found, mask)
-    return found
+    return reduce(fnp.logical_or, given[1:], fnp.copy(given[0])) if given else None
 
 
 def to_mask(mask: Any, shape: tuple[int, ...]) -> Any:
@@ -440,7 +443,7 @@ def elementwise(name: str, *args: Any) -> Any:
     args = tuple([fnp.asarray(x) if backend.is_sequence(x) else x for x in args])
     compute = getattr(fnp, name)
     given = list(map(data_of, args))
-    mask = union(*map(mask_of, args))
+    mask = mask_of(args[0]) if len(args) == 1 else union(*map(mask_of, args))  # NumPy shares the mask of one argument
     if name in _WITH_DOMAIN:
         with np.errstate(all="ignore"):
             mask = union(mask, ~fnp.isfinite(compute(*given)))
@@ -498,6 +501,25 @@ def call_method(name: str, args: Any, kwargs: Any) -> Any:
     return found.as_operand()
 
 
+def _writing(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a method that writes its result to the array ``out``, if there is one."""
+
+    @wraps(method)
+    def call(self: Masked, *args: Any, out: Any = None, **kwargs: Any) -> Any:
+        found = method(self, *args, **kwargs)
+        if out is None:
+            return found
+        out[...] = found if isinstance(out, Masked) else data_of(found)
+        return out
+
+    return call
+
+
+_WITH_OUT = ("all", "any", "argmax", "argmin", "cumprod", "cumsum", "dot", "max", "mean", "min", "prod", "ptp", "round")
+for _name in (*_WITH_OUT, "std", "sum", "var"):
+    setattr(Masked, _name, _writing(getattr(Masked, _name)))
+
+
 def _rearranging(name: str) -> Callable[..., Any]:
     def method(self: Masked, *args: Any, **kwargs: Any) -> Any:
         mask = None if self._mask is None else getattr(self._mask, name)(*args, **kwargs)
@@ -531,7 +553,7 @@ def _in_place(name: str) -> Callable[..., Any]:
         found = elementwise(name, self, other)
         self._val[...] = found._val
         if found._mask is not None:
-            self._own_mask()[...] = found._mask
+            self._own_mask()[...] = unbatched_if_equal(found._mask)
         return self
 
     return method

@@ -27,6 +27,7 @@ from funcgrad.numpy.masked import (
     to_numpy,
     union,
 )
+from funcgrad.writable import is_buffer
 
 
 def array(
@@ -44,11 +45,19 @@ def array(
     kind = None if dtype is None else np.dtype(dtype)
     value = fnp.array(data_of(data), kind) if copy else fnp.asarray(data_of(data), kind)
     value = fnp.reshape(value, (1,) * (options.get("ndmin", 0) - value.ndim) + value.shape) if options else value
-    own = None if mask is np.ma.nomask else to_mask(mask, value.shape)
-    if own is None or (keep_mask and given is not None):
-        own = union(given, own)
+    own = None if mask is np.ma.nomask else mask if _is_mask(mask, value.shape) else to_mask(mask, value.shape)
+    if own is None or given is not None:
+        own = given if own is None else union(given, own) if keep_mask else own
     fill = data._fill if isinstance(data, Masked) and fill_value is None else fill_value
     return Masked(value, own, fill)
+
+
+def _is_mask(mask: Any, shape: tuple[int, ...]) -> bool:
+    """Whether ``mask`` is a mask of this shape that may be written to: NumPy shares its memory.
+
+    Records on the tape refer to an ordinary array, and would see the write, so that one is copied.
+    """
+    return is_buffer(mask) and mask.dtype == bool and mask.shape == shape
 
 
 def masked_array(data: Any = None, mask: Any = np.ma.nomask, dtype: Any = None, *args: Any, **kwargs: Any) -> Any:

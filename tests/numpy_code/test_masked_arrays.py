@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from helpers import differences
 
-from funcgrad import grad, hessian, jvp, vmap
+from funcgrad import grad, hessian, jit, jvp, vmap
 from funcgrad.errors import ConversionError
 
 X = np.array([0.7, 1.4, 2.3, 0.4, 1.9, 3.1])
@@ -56,6 +56,36 @@ def elements(x):
         if v is not ma.masked:
             total += v**2
     return total + float(masked(x)[0])
+
+
+def masks_of_results(x):
+    mask = np.zeros(6, bool)
+    mask[[1, 4]] = True
+    m = ma.array(x, mask=mask)
+    made = [m * 2.0, m.clip(0.5, 2.0), m.copy(), m + m, ma.log(m), m.astype(float), m**2, m[[0, 1, 2]]]
+    for other in made:
+        other[0] = ma.masked
+    before = m.sum()
+    sharing = [-m, m[2:], ma.array(m), m.reshape(2, 3).ravel()]
+    for place, other in enumerate(sharing):
+        other[place // 2] = ma.masked
+    return before * x[0] + m.sum() + mask.sum() * x[1] + sum((other**2).sum() for other in (*made, *sharing))
+
+
+def masked_after_use(x):
+    m = x / ma.array([1.0, 0.0, 2.0, 1.0, 1.0, 1.0])
+    before = (m**2).sum()
+    m.mask[2] = True
+    m[3] = ma.masked
+    return before * m.sum()
+
+
+def written_results(x):
+    total = np.zeros(2)
+    table(x).sum(axis=1, out=total)
+    m = ma.zeros(3)
+    np.mean(table(x), axis=0, out=m)
+    return total @ total + (m**3).sum()
 
 
 class Fit:
@@ -111,6 +141,9 @@ PROGRAMS = {
     "without_a_mask": lambda x: ma.array(x).mean() * ma.masked_array(x, False).std() + ma.asarray(x)[2] ** 2,
     "extremes_of_columns": lambda x: (table(x).max(axis=0) * table(x).min(0)).sum() + x[masked(x).argmax()],
     "outer_products": lambda x: (ma.outer(masked(x), x[:2]) ** 2).mean(),
+    "masked_after_use": masked_after_use,
+    "masks_of_results": masks_of_results,
+    "written_results": written_results,
     "in_place": in_place,
     "written": written,
     "unmasked": unmasked,
@@ -128,6 +161,15 @@ def test_programs(name):
     np.testing.assert_allclose(hessian(f)(X), differences(grad(f), X, 2e-4), rtol=1e-6, atol=1e-6)
     batch = np.stack([X, X + 0.001])
     np.testing.assert_allclose(vmap(grad(f))(batch), [grad(f)(x) for x in batch], rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("name", ["mean", "arithmetic", "quotients_by_zero", "moments_of_rows", "averages"])
+def test_compiled_programs(name):
+    f = PROGRAMS[name]
+    for backend, tolerance in (("xla", 1e-5), ("numpy", 1e-15)):
+        compiled = jit(grad(f), backend=backend)
+        for x in (X, X, X[::-1].copy()):
+            np.testing.assert_allclose(compiled(x), grad(f)(x), rtol=tolerance, atol=tolerance)
 
 
 def test_examples_with_different_masks():
