@@ -169,6 +169,11 @@ class Masked(Proxy):
     def __iter__(self) -> Iterator[Any]:
         return (self[i] for i in range(len(self)))
 
+    def tolist(self, fill_value: Any = None) -> list[Any]:
+        """Return nested lists of the elements, with ``fill_value`` in the place of masked ones."""
+        parts = [fill_value if part is MASKED else part for part in self]
+        return [part.tolist(fill_value) if isinstance(part, Masked) else part for part in parts]
+
     def __len__(self) -> int:
         return len(self._val)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial, wraps
-from types import FunctionType, MethodType
 from typing import Any
 
 import numpy as np
@@ -249,7 +248,7 @@ def function_of_masked_arrays(name: str, value: Any) -> Any:
         return partial(elementwise, ufunc.__name__)
     if type(value).__name__ == "_extrema_operation":
         return partial(elementwise, value.__name__)
-    return _for_constants(name, value) if isinstance(value, FunctionType | MethodType) else value
+    return _for_constants(name, value) if callable(value) and not isinstance(value, type) else value
 
 
 def _for_constants(name: str, fun: Callable[..., Any]) -> Callable[..., Any]:

@@ -122,6 +122,7 @@ PROGRAMS = {
     "medians": lambda x: ma.median(masked(x)) ** 2 + ma.median(table(x), axis=1).sum(),
     "averages": lambda x: ma.average(masked(x), weights=x**2) + ma.average(table(x), 1, [1.0, 2.0, 3.0]).sum(),
     "deviations": lambda x: (masked(x).anom() ** 3).sum() + (table(x).anom(axis=1) ** 2).sum(),
+    "lists": lambda x: sum(v**2 for v in masked(x).tolist() if v is not None) + table(x).tolist(x[0])[0][1],
     "filled": lambda x: (masked(x).filled(0.5) ** 2).sum() + ma.filled(masked(x), x[1]).prod(),
     "compressed": lambda x: (masked(x).compressed() * np.arange(1.0, 5.0)).sum() + (x[~masked(x).mask] ** 2).sum(),
     "not_finite": lambda x: (ma.masked_invalid(np.where(x > 2.0, np.inf, x)) ** 2).sum(),
