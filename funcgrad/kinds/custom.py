@@ -118,18 +118,19 @@ def _call_in_jax(jax: Any, rules: CustomRules, leaves: Leaves) -> Any:
         call = jax.custom_jvp(lambda *xs: given(rules.fun(*arrays(xs))))
         call.defjvp(jvp)
         return call(*leaves)
-    still: list[Any] = []  # residuals that JAX does not accept
+    fixed, moves, spec = [], [], tree.structure(())  # residuals that JAX does not take, which it takes, the structure
 
     def fwd(*xs: Any) -> tuple[Any, Any]:
         outs, residuals = rules.fwd(*arrays(xs))  # type: ignore[misc]
+        nonlocal fixed, moves, spec
         flat, spec = tree.flatten(residuals)
         flat = [shallow_copy(r) for r in flat]
         moves = [backend.is_value(r) for r in flat]
-        still[:] = [[None if m else r for r, m in zip(flat, moves, strict=True)], moves, spec]
+        fixed = [None if m else r for r, m in zip(flat, moves, strict=True)]
         return given(outs), [r for r, m in zip(flat, moves, strict=True) if m]
 
     def bwd(moving: Any, cts: Any) -> Any:
-        rest, (fixed, moves, spec) = iter(moving), still
+        rest = iter(moving)
         flat = [next(rest) if m else r for r, m in zip(fixed, moves, strict=True)]
         return given(without_deferred(rules.bwd)(tree.unflatten(spec, flat), list(cts)))  # type: ignore[arg-type]
 
@@ -209,7 +210,7 @@ def _batch(within: BatchTrace, args: Leaves, batched: tuple[bool, ...], params: 
     flags = list(batched)
 
     def fun(*leaves: Any) -> list[Any]:
-        return _mapped(within, lambda *xs: rules.fun(*xs), leaves, flags)
+        return _mapped(within, rules.fun, leaves, flags)
 
     def fwd(*leaves: Any) -> tuple[list[Any], Any]:
         with _OpenBatch(within) as trace:
@@ -307,7 +308,7 @@ def _with_buffers(rules: CustomRules) -> CustomRules:
     """Wrap the functions of ``rules``: they get constants of other libraries as buffers, so that NumPy code works."""
 
     def shown(x: Any) -> Any:
-        return as_constant(x) if not isinstance(x, Tracer) and backend.namespace_of(x) not in (None, np) else x
+        return as_constant(x) if not isinstance(x, Tracer) and backend.is_of_other_library(x) else x
 
     def taking(fun: Callable[..., Any] | None) -> Any:
         if fun is None:

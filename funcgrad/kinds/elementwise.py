@@ -58,8 +58,6 @@ from funcgrad.writable import CONSTANTS, COPY_ON_WRITE, shared_array
 
 ndarray = np.ndarray
 float64 = np.float64
-#: Types of values in tracers that an operation's kernel takes without conversion.
-_PLAIN = frozenset((ndarray, float, float64))
 #: Operators that Python computes itself for two floats: the results are floats, complex powers, or errors.
 _PYTHON_OPERATORS = (add, sub, mul, truediv, mod, pow)
 #: Operators that give complex powers or raise errors for floats where NumPy's functions do not.
@@ -141,7 +139,7 @@ class _Rules:
     """Reverse and forward rules for any arguments: they may broadcast, mix dtypes, or be tracers of outer traces.
 
     Attributes:
-        of: the rule of each argument.
+        partial_rules: the rule of each argument.
         converts: whether the operation may get an array without axes in place of a number.
         rounds: whether Python's operator and NumPy's function round differently.
         powers: whether the operation is a power, which is also rounded differently for doubles.
@@ -299,7 +297,7 @@ _SHARED = {
     "BatchTrace": BatchTrace,
     "CONSTANTS": CONSTANTS,
     "COPY_ON_WRITE": COPY_ON_WRITE,
-    "PLAIN": _PLAIN,
+    "PLAIN": frozenset((ndarray, float, float64)),  # a kernel takes these values of tracers as they are
     "REAL": REAL,
     "DOUBLE": DOUBLE,
     "aval_of": aval_of,

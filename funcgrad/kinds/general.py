@@ -298,12 +298,6 @@ class _Rules:
         return vjp_of_each(self.name, expressions, names, _SHARED, **functions), names
 
 
-def _make_saver(name: str, names: Sequence[str]) -> Any:
-    """Make ``save(args, ans, params)``, which returns the values that a VJP rule calls by these names."""
-    values = [_expression_of(n) for n in names]
-    return make_function(name, f"def operation(args, ans, params):\n    return ({', '.join(values)},)", _SHARED)
-
-
 def _expression_of(name: str) -> str:
     """Return the expression for the value that a VJP rule calls ``name``."""
     if name in ARGUMENT_NAMES:
@@ -351,7 +345,7 @@ def _make_operation(
 def _make_function(rules: _Rules, arity: int, multiple: bool, direct: Callable[..., Any] | None) -> Operation:
     """Make the function that programs call."""
     made, name, conforms = rules.primitive, rules.name, rules.conforms
-    kernel, plain = made.kernel(np), made.impl is None
+    kernel, has_params = made.kernel(np), made.impl is not None
     values: dict[str, Any] = {"kernel": kernel}
     if multiple:
         text = _MULTIPLE
@@ -360,15 +354,15 @@ def _make_function(rules: _Rules, arity: int, multiple: bool, direct: Callable[.
         values["plan_vjp"] = rules.plan_vjp
     elif conforms is not None and arity == 2:
         values["direct"] = direct or (lambda x, y, **params: rules.call(x, y, **params) if conforms(x, y) else None)
-        text = _BILINEAR.format(**_record_expressions(rules, values, _TRACED_OF_TWO, plain))
-        if plain:  # the operation has no parameters
+        text = _BILINEAR.format(**_record_expressions(rules, values, _TRACED_OF_TWO, has_params))
+        if not has_params:
             text = without_params(text)
     else:
         general = make_any(made, kernel, rules.plan_vjp, arity=arity)
         if conforms is None:
             return general
         values.update(conforms=conforms, general=general)
-        text = _TERNARY.format(**_record_expressions(rules, values, _TRACED_OF_THREE, True))
+        text = _TERNARY.format(**_record_expressions(rules, values, _TRACED_OF_THREE, False))
     call: Operation = make_function(name, text, _SHARED, primitive=made, **values)
     return call
 
@@ -381,17 +375,16 @@ _PARENTS = ("parent", "second", "third")
 
 
 def _record_expressions(
-    rules: _Rules, values: dict[str, Any], positions: dict[str, tuple[int, ...]], simple: bool
+    rules: _Rules, values: dict[str, Any], positions: dict[str, tuple[int, ...]], has_params: bool
 ) -> dict[str, str]:
     """Return the expressions of records by traced arguments; add the VJP rules of these records to ``values``."""
-    texts = {}
+    texts = {"aval": "ans.shape if type(ans) is ndarray and ans.dtype is DOUBLE else None"}
+    variables = {"x": "v", "y": "w", "z": "u", "params": "params"}
+    variables |= {"shape_0": "v.shape", "shape_1": "w.shape", "shape_2": "u.shape"}
     for operands, traced in positions.items():
-        values["vjp_" + operands], names = rules.vjp_and_names(traced, True, not simple)
-        variables = {"x": "v", "y": "w", "z": "u", "params": "params"}
-        variables |= {"shape_0": "v.shape", "shape_1": "w.shape", "shape_2": "u.shape"}
+        values["vjp_" + operands], names = rules.vjp_and_names(traced, True, has_params)
         saved = "".join([f", {variables[n]}" for n in names])
         parents = ", ".join(_PARENTS[: len(traced)])
-        texts["aval"] = "ans.shape if type(ans) is ndarray and ans.dtype is DOUBLE else None"
         texts["record_" + operands] = RECORD.format(vjp="vjp_" + operands, parents=parents, saved=saved)
     return texts
 

@@ -356,7 +356,8 @@ permute: Operation = linear(
 )
 
 
-def _expand_sum(ct: Any, shape: Shape, *, axis: tuple[int, ...], keepdims: bool = False) -> Any:
+def expand_to(ct: Any, shape: Shape, *, axis: tuple[int, ...], keepdims: bool = False) -> Any:
+    """Broadcast ``ct``, the result of reducing an array of ``shape`` over ``axis``, back to that shape."""
     if issubclass(type(ct), np.generic):
         return broadcast_array(ct, to=shape)
     return broadcast_to(align(ct, shape, axis), to=shape)
@@ -366,7 +367,7 @@ reduce_sum: Operation = linear(
     "reduce_sum",
     lambda xp, x, *, axis, keepdims=False: xp.sum(x, axis, keepdims=keepdims),
     numpy=row_sums,
-    transpose=_expand_sum,
+    transpose=expand_to,
     conforms=True,
     batch="axis",
 )
@@ -376,7 +377,7 @@ sum_over: Operation = linear(
     "sum_over",
     lambda xp, x, *, axis: xp.sum(x, axis),
     numpy=lambda x, *, axis: fast_sum(x, axis),
-    transpose=_expand_sum,
+    transpose=expand_to,
     conforms=True,
     batch="axis",
 )
@@ -446,11 +447,6 @@ def _broadcast_batch(size: int, x: Any, to: Shape) -> Any:
     shape = backend.shape_of(x)
     aligned = reshape(x, to=(size, *(1,) * (len(to) + 1 - len(shape)), *shape[1:]))
     return broadcast_to(aligned, to=(size, *to))
-
-
-def expand_to(x: Any, shape: Shape, axis: tuple[int, ...]) -> Any:
-    """Broadcast ``x``, the result of reducing an array of ``shape`` over ``axis``, back to that shape."""
-    return _expand_sum(x, shape, axis=axis)
 
 
 def align(x: Any, shape: Shape, axis: tuple[int, ...]) -> Any:

@@ -169,7 +169,7 @@ cofactors: Operation = primitive(
 det: Operation = primitive(
     "det",
     lambda xp, x: xp.linalg.det(x),
-    vjps=[lambda ct, x, shape: expand_to(ct, shape, _last_two(shape)) * _cofactor_matrix(x)],
+    vjps=[lambda ct, x, shape: expand_to(ct, shape, axis=_last_two(shape)) * _cofactor_matrix(x)],
     jvps=[lambda t, x, shape: reduce_sum(t * _cofactor_matrix(x), axis=_last_two(shape))],
     batch="leading",
 )
@@ -217,7 +217,7 @@ def _slogdet_vjp(ct: Any, x: Array, ans: Any, shape: Shape) -> Array | None:
         weight = turned if weight is None else weight + turned
     if weight is None:  # a real sign is constant, even where the logarithm has an infinite slope
         return None
-    return expand_to(weight, shape, _last_two(shape)) * swap_last_axes(lenient_inv(x))
+    return expand_to(weight, shape, axis=_last_two(shape)) * swap_last_axes(lenient_inv(x))
 
 
 #: ``slogdet(x)``: the sign, and the logarithm of the absolute value. The phase of a complex sign depends on ``x``.

@@ -33,7 +33,7 @@ def _euclidean_jvp(t: Array, x: Array, ans: Array, *, axis: tuple[int, ...]) -> 
 
 
 def _euclidean_vjp(ct: Array, x: Array, ans: Array, shape: Shape, *, axis: tuple[int, ...]) -> Array:
-    return expand_to(ct / ans, shape, axis) * conjugated(x)
+    return expand_to(ct / ans, shape, axis=axis) * conjugated(x)
 
 
 #: ``euclidean(x, *, axis)``: the square root of the sum of squared absolute values. Its derivative at zero is NaN.
