@@ -43,7 +43,6 @@ next_level = itertools.count(1).__next__
 
 
 ndarray = np.ndarray
-as_array = np.array
 float64 = np.float64
 DOUBLE, SINGLE = np.dtype(float64), np.dtype(np.float32)
 REAL = frozenset((DOUBLE, SINGLE))
@@ -292,7 +291,7 @@ class _Doubles(dict[float, ndarray]):
     """Cache of numbers as arrays without axes, made at first lookup."""
 
     def __missing__(self, number: float) -> ndarray:
-        made = as_array(number, DOUBLE)
+        made = np.array(number, DOUBLE)
         if number:  # 0 is not cached: 0.0 and -0.0 are the same key
             if len(self) >= 1_000:
                 self.clear()
@@ -323,7 +322,7 @@ def promoted_constant(v: Any, constant: Any, aval: Any, floats: frozenset[type],
         if aval is not None:
             return zero_dim_doubles[constant] if converts and type(v) is ndarray else constant
         if type(v) is ndarray and v.dtype is SINGLE and converts:
-            return as_array(constant, SINGLE)
+            return np.array(constant, SINGLE)
         return None
     if kind is float64:
         return None if aval is None else constant

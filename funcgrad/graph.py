@@ -30,7 +30,7 @@ from funcgrad.core import (
     traces_of,
 )
 from funcgrad.errors import BranchError, ConcretizationError
-from funcgrad.ownership import is_unshared_entry
+from funcgrad.ownership import is_first_unshared
 
 
 class Source(NamedTuple):
@@ -376,7 +376,7 @@ class Recording:
 
 def _apply_reusing(primitive: Primitive, args: list[Any], params: dict[str, Any]) -> Any:
     """Apply ``primitive`` to other arguments; overwrite the first argument if only the list ``args`` holds it."""
-    if primitive.reuse is not None and blocks.last_entered() is None and is_unshared_entry(args, 0):
+    if primitive.reuse is not None and blocks.last_entered() is None and is_first_unshared(args):
         return primitive.reuse(*args, **params)
     return primitive.call(*args, **params)
 

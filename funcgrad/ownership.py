@@ -14,6 +14,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -24,21 +25,8 @@ _HAS_COUNTS = sys.implementation.name == "cpython" and getattr(sys, "_is_gil_ena
 ndarray = np.ndarray
 
 
-def reference_count_of(holder: Any, name: str) -> int:
-    """Return the reference count of the attribute ``name`` of ``holder``."""
+def _references_of(holder: Any, name: str) -> int:
     return sys.getrefcount(getattr(holder, name))
-
-
-class _Holder:
-    __slots__ = ("_val",)
-
-    _val: Any
-
-
-def _lone_attribute() -> int:
-    holder = _Holder()
-    holder._val = np.empty(1)
-    return reference_count_of(holder, "_val")
 
 
 def has_unshared_array(holder: Any, name: str) -> bool:
@@ -64,7 +52,7 @@ def has_unshared(holder: Any, name: str) -> bool:
     """Whether only ``holder`` refers to its attribute ``name``, a tracer or an ndarray with its own memory."""
     if type(getattr(holder, name)) is np.ndarray:
         return has_unshared_array(holder, name)
-    return reference_count_of(holder, name) == _ATTRIBUTE
+    return _references_of(holder, name) == _ATTRIBUTE
 
 
 def _references(x: Any) -> int:
@@ -75,17 +63,13 @@ def _as_rule(ct: Any) -> int:
     return _references(ct)
 
 
-def _as_vjp(ct: Any, node: Any) -> int:
+def _as_vjp(ct: Any) -> int:
     return _as_rule(ct)
-
-
-def _as_helper(ct: Any, partial: Any) -> int:
-    return _references(partial)
 
 
 def _lone_argument() -> int:
     ct = np.empty(1)
-    return _as_vjp(ct, None)
+    return _as_vjp(ct)
 
 
 def _references_at(values: Sequence[Any], i: int) -> int:
@@ -113,19 +97,19 @@ def unshare_results(values: list[Any]) -> list[Any]:
             continue
         # fast path: an array with its own memory
         alone = sys.getrefcount(values[i]) == _ENTRY and values[i].base is None and values[i].flags.writeable
-        if not alone and not _is_unshared(values, i):
+        if not alone and not _has_unshared_memory(values, i):
             values[i] = values[i].copy("K")
     return values
 
 
-def is_unshared_entry(values: list[Any], i: int) -> bool:
-    """Whether only the list ``values`` refers to its entry ``i``, a tracer or an ndarray with its own memory."""
-    if type(values[i]) is ndarray and (values[i].base is not None or not values[i].flags.writeable):
+def is_first_unshared(values: list[Any]) -> bool:
+    """Whether only the list ``values`` refers to its first entry, a tracer or an ndarray with its own memory."""
+    if type(values[0]) is ndarray and (values[0].base is not None or not values[0].flags.writeable):
         return False
-    return _references_at(values, i) == _ENTRY
+    return _references_at(values, 0) == _ENTRY
 
 
-def _is_unshared(values: list[Any], i: int) -> bool:
+def _has_unshared_memory(values: list[Any], i: int) -> bool:
     """Whether the memory of entry ``i``, an array, can be reached only through this entry."""
     if sys.getrefcount(values[i]) != _ENTRY:
         return False
@@ -142,9 +126,9 @@ def _is_unshared(values: list[Any], i: int) -> bool:
 _ENTRY = _references_at([np.empty(1)], 0) if _HAS_COUNTS else -1
 _BASE = _references_of_base([np.empty(2).reshape(2, 1)], 0) if _HAS_COUNTS else -1
 _LISTED = sum(map(sys.getrefcount, [np.empty(1)])) if _HAS_COUNTS else -1
-_ATTRIBUTE = _lone_attribute() if _HAS_COUNTS else -1
+_ATTRIBUTE = _references_of(SimpleNamespace(array=np.empty(1)), "array") if _HAS_COUNTS else -1
 _ARGUMENT = _lone_argument() if _HAS_COUNTS else -1
-_TEMPORARY = _as_helper(None, np.empty(1)) if _HAS_COUNTS else -1
+_TEMPORARY = _as_rule(np.empty(1)) if _HAS_COUNTS else -1
 
 
 def is_temporary(x: Any) -> bool:

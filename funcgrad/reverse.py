@@ -109,9 +109,8 @@ def vjp_of_each(
         f"    _, _, {', '.join([*parents, *saved])} = record\n"
         f"    return {pairs}{',' * (len(parents) == 1)}\n"
     )
-    static = [name.partition("_")[0] in _STATIC for name in saved]
-    few = max([i + 1 for i, one in enumerate(static) if not one], default=0)
-    made: VJP = as_vjp_rule(generated.make_function(operation, text, shared, **rules), operation, len(parents), few)
+    arrays = max([i for i, name in enumerate(saved, 1) if name.partition("_")[0] not in _STATIC], default=0)
+    made: VJP = as_vjp_rule(generated.make_function(operation, text, shared, **rules), operation, len(parents), arrays)
     return made
 
 
@@ -434,15 +433,15 @@ _SMALL = 128
 
 def _visit(pending: dict[int, Any], heap: list[Record], owned: set[int]) -> None:
     """Visit the records in order, until only cotangents of leaves are left."""
-    looking = None if blocks.last_entered() is None else blocks.current_watcher()
-    watch: Any = None if looking is None else looking.backward_pass(pending)
+    watcher = None if blocks.last_entered() is None else blocks.current().watcher
+    observed: Any = None if watcher is None else watcher.backward_pass(pending)
     node, last = heappop(heap), None
     try:
         while (vjp := node[1]) is not None:
             ct = pending.pop(node[0])
             if (kind := type(ct)) is not ndarray and kind is not float64 and issubclass(kind, PendingCotangent):
                 ct = ct.materialize()
-            pairs = vjp(ct, node) if watch is None else watch.vjp(ct, node)
+            pairs = vjp(ct, node) if observed is None else observed.vjp(ct, node)
             for parent, ct in pairs:
                 if (number := parent[0]) in pending:
                     old = pending[number]
@@ -520,7 +519,7 @@ def _add_cotangents(number: int, old: Any, new: Any, owned: set[int]) -> Any:
 
 def _name_operation(error: Exception, node: Record) -> None:
     """Add a note to an error of the backward pass that names the operation whose VJP rule was running."""
-    if node and getattr(error, "operation", None) != operation_of(node):
+    if getattr(error, "operation", None) != operation_of(node):
         origin = getattr(vjp_of(node), "origin", None)
         where = (
             ". To know the line that asked for it, put `with debug_nans():` around the call"

@@ -21,7 +21,7 @@ from funcgrad.forward import ForwardTrace
 from funcgrad.graph import GraphTrace, stands_for_array
 from funcgrad.kinds.linear import linear, permute, reshape, to_batch
 from funcgrad.kinds.rules import Operation, finish_operation
-from funcgrad.ownership import is_unshared_entry
+from funcgrad.ownership import is_first_unshared
 from funcgrad.primitives.accumulating import NUMPY_TYPES, add_in_place
 from funcgrad.primitives.index_spec import (
     ARRAY,
@@ -231,7 +231,7 @@ class IndexedCotangent(SparseCotangent):
         if (found := _sum_of_slices(entries)) is not None:
             return found
         parts, plain, total = [], True, None
-        alone = type(entries[0]) is not IndexedCotangent and is_unshared_entry(entries, 0)
+        alone = type(entries[0]) is not IndexedCotangent and is_first_unshared(entries)
         alone = alone and (type(entries[0]) is not ndarray or entries[0].flags.c_contiguous)
         for part in entries:
             if type(part) is not IndexedCotangent:

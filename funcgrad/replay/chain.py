@@ -266,11 +266,11 @@ class Chain:
         """
         i = number - 1
         state = self._state(i, trace)
-        begun = self._next_numbers()
+        next_numbers = self._next_numbers()
         leaves, _ = self._run_again(i, state, trace)
         self._compare(i, leaves)
-        own = _new_results(leaves, begun).get(trace, {})
-        self._check_numbers(trace, i, own, begun)
+        own = _new_results(leaves, next_numbers).get(trace, {})
+        self._check_numbers(trace, i, own, next_numbers)
         return [(tracer.node, ct) for tracer, ct in zip(own.values(), cts, strict=True) if ct is not None]
 
     def _state(self, wanted: int, trace: ReverseTrace | None = None) -> State:
@@ -300,24 +300,24 @@ class Chain:
 
     def _advance(self, i: int, state: State, trace: ReverseTrace | None = None) -> State:
         """Compute state ``i + 1`` from state ``i``, with one record for the step on every tape."""
-        begun = self._next_numbers()
+        next_numbers = self._next_numbers()
         leaves, spec = self._run_again(i, state, trace) if i < self.done else self._run(i, state)
         self._compare(i, leaves)
         placeholders: dict[tuple[Trace, int], Record] = {}
-        for tape, own in _new_results(leaves, begun).items():
-            numbers = self._check_numbers(tape, i, own, begun)
+        for tape, own in _new_results(leaves, next_numbers).items():
+            numbers = self._check_numbers(tape, i, own, next_numbers)
             for k, n in enumerate(own):
                 placeholders[tape, n] = _RecordPlaceholder(numbers[k + 1], None, i + 1, k)
         self.done = max(self.done, i + 1)
 
-        def parted(x: Tracer) -> Record:
+        def placeholder_of(x: Tracer) -> Record:
             node: Record = x.node
             if self._is_step_result(node):  # a result of an earlier step that this step passed on
                 (step,), (position, _) = parents_of(node), saved_by(node)
                 return _RecordPlaceholder(number_of(node), None, saved_by(step)[2], position)
             return placeholders.get((x._trace, number_of(node)), node)
 
-        return [_with_nodes(leaf, parted) for leaf in leaves], spec
+        return [_with_nodes(leaf, placeholder_of) for leaf in leaves], spec
 
     def _next_numbers(self) -> dict[Trace, int]:
         """Return, for each tape on which a step may record, the number of the next record.
@@ -325,11 +325,11 @@ class Chain:
         Tapes of other threads are included, because a function may start threads that record on its tape. A tape on
         which the step records nothing does not change.
         """
-        begun: dict[Trace, int] = {}
+        next_numbers: dict[Trace, int] = {}
         for trace in (*active_traces(), *self._records):
-            if isinstance(trace, ReverseTrace) and trace.level < self._level and trace not in begun:
-                begun[trace] = trace.next_number()
-        return begun
+            if isinstance(trace, ReverseTrace) and trace.level < self._level and trace not in next_numbers:
+                next_numbers[trace] = trace.next_number()
+        return next_numbers
 
     def _run(self, i: int, state: State) -> State:
         """Run step ``i`` and return state ``i + 1`` with the records that the step made."""
@@ -339,12 +339,11 @@ class Chain:
         scope: AbstractContextManager[None] = nullcontext()
         if memory is not None:
             scope = memory.repetition_block() if again else memory.first_run_block()
-        joined = self._record_lookup(whole=False)
+        node_of = self._record_lookup(whole=False)
         with scope:
-            given = [detached_copy(_with_nodes(x, joined)) for x in leaves] if self._given is None else self._given
+            given = [detached_copy(_with_nodes(x, node_of)) for x in leaves] if self._given is None else self._given
             self._given = None
-            ended = tree.flatten(self._step(i, tree.unflatten(spec, given), again))
-        return ended
+            return tree.flatten(self._step(i, tree.unflatten(spec, given), again))
 
     def _run_again(self, i: int, state: State, trace: ReverseTrace | None) -> State:
         """Run step ``i`` again, with the context variables of the first run; traces from ``trace`` on record again."""
@@ -380,8 +379,8 @@ class Chain:
 
     def _result(self, state: State) -> Any:
         leaves, spec = state
-        joined = self._record_lookup(whole=True)
-        return tree.unflatten(spec, [_with_nodes(leaf, joined) for leaf in leaves])
+        node_of = self._record_lookup(whole=True)
+        return tree.unflatten(spec, [_with_nodes(leaf, node_of) for leaf in leaves])
 
     def _is_step_result(self, node: Record) -> bool:
         if vjp_of(node) is not result_vjp:
@@ -393,7 +392,7 @@ class Chain:
         """Make the function from a tracer of a state to its record; if ``whole``, records of steps have parents."""
         made: dict[tuple[Trace, int], Record] = {}
 
-        def joined(x: Tracer) -> Record:
+        def node_of(x: Tracer) -> Record:
             node: Record = x.node
             if type(node) is not _RecordPlaceholder:
                 return node
@@ -407,9 +406,11 @@ class Chain:
                 made[x._trace, state_number] = step
             return make_record(number, result_vjp, (step,), (k, len(numbers) - 1))
 
-        return joined
+        return node_of
 
-    def _check_numbers(self, trace: ReverseTrace, i: int, own: NewResults, begun: dict[Trace, int]) -> tuple[int, ...]:
+    def _check_numbers(
+        self, trace: ReverseTrace, i: int, own: NewResults, next_numbers: dict[Trace, int]
+    ) -> tuple[int, ...]:
         """Return the numbers of the records of step ``i`` and of its results; check that a repetition agrees.
 
         Records of a step that uses threads are not compared: their order, and the views, differ from run to run.
@@ -417,7 +418,7 @@ class Chain:
         Raises:
             ReplayError: a repetition recorded something other than the first run.
         """
-        parents, operations_hash, residuals = self._walk_records(own, begun[trace])
+        parents, operations_hash, residuals = self._walk_records(own, next_numbers[trace])
         record = self._records.setdefault(trace, _StepsOnTape())
         found = record.steps.get(i)
         if found is None:
@@ -435,7 +436,7 @@ class Chain:
                 raise replay_error(self.name, "other numbers saved by a function with own derivative rules")
         return numbers
 
-    def _walk_records(self, own: NewResults, begun: int) -> tuple[dict[int, Record], int, list[Any]]:
+    def _walk_records(self, own: NewResults, next_numbers: int) -> tuple[dict[int, Record], int, list[Any]]:
         """Return the parents outside the step, a hash of the records behind ``own``, and arrays saved by user rules."""
         parents: dict[int, Record] = {}
         found: dict[int, Any] = {}
@@ -444,7 +445,7 @@ class Chain:
         while waiting:
             node = waiting.pop()
             number = number_of(node)
-            if number > begun:
+            if number > next_numbers:
                 if not self._is_step_result(node):
                     parents[number] = node
             elif number not in found:
@@ -515,14 +516,18 @@ def _with_nodes(x: Any, node_of: Callable[[Tracer], Record]) -> Any:
     return copy
 
 
-def _new_results(leaves: list[Any], begun: dict[Trace, int]) -> dict[ReverseTrace, NewResults]:
-    """Return, by tape, the values of a state that were recorded since ``begun``, each once and in order."""
+def _new_results(leaves: list[Any], next_numbers: dict[Trace, int]) -> dict[ReverseTrace, NewResults]:
+    """Return, by tape, the values of a state recorded from ``next_numbers`` on, each once and in order."""
     found: dict[ReverseTrace, NewResults] = {}
     waiting = leaves[::-1]
     while waiting:
         x = waiting.pop()
         if isinstance(x, Tracer):
-            if isinstance(x._trace, ReverseTrace) and x._trace in begun and number_of(x.node) <= begun[x._trace]:
+            if (
+                isinstance(x._trace, ReverseTrace)
+                and x._trace in next_numbers
+                and number_of(x.node) <= next_numbers[x._trace]
+            ):
                 found.setdefault(x._trace, {}).setdefault(number_of(x.node), x)
             waiting.extend([value for _, value in _inner_tracers(x)])
     return found
