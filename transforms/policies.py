@@ -12,7 +12,7 @@ Example:
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from funcgrad.replay.memory import CHECKPOINT_NAME
@@ -44,7 +44,7 @@ class Rule:
     """
 
     test: Callable[..., bool]
-    given: tuple[Any, ...] = field(default=())
+    given: tuple[Any, ...] = ()
 
     def __call__(self, operation: str, params: dict[str, Any], result: Any) -> bool:
         """Return whether to keep ``result``."""

@@ -101,7 +101,7 @@ def primitive(
     jvps: Sequence[Rule | None] | None = None,
     batch: Batching,
     multiple: bool = False,
-    sparse: bool = False,
+    none_for_zero: bool = False,
     data_dependent: bool = False,
     residuals: int = 0,
     conforms: Callable[..., bool] | None = None,
@@ -120,10 +120,10 @@ def primitive(
             if it works along its parameter ``axis``; "loop", one example after another; or a batching rule.
         multiple: whether the result is a tuple of arrays; then ``ans``, ``ct`` and the results of ``jvps``
             are sequences.
-        sparse: whether ``vjps`` get None as the cotangent of a result on which nothing depends; if not, they get zeros.
+        none_for_zero: whether ``vjps`` get None, not zeros, as the cotangent of a result on which nothing depends.
         data_dependent: whether shape or dtype of a result depend on the values of the arguments.
         residuals: the number of results after the first that only the rules use; then the operation returns only the
-            first result, and ``sparse`` must be true.
+            first result, and ``none_for_zero`` must be true.
         conforms: a predicate of the arguments: whether ``vjps`` give cotangents of the arguments' shapes and dtypes
             without further work. An operation of three arguments with this predicate has no parameters.
 
@@ -160,7 +160,7 @@ def primitive(
         jvp_rules,
         batch,
         multiple=multiple,
-        sparse=sparse,
+        none_for_zero=none_for_zero,
         data_dependent=data_dependent,
         conforms=conforms,
     )
@@ -271,9 +271,12 @@ class _Rules:
         return (ans, None, ()) if vjp is None else (ans, vjp, save(args, ans, params))
 
     def _make_plan(self, traced: Sequence[int], conforms: bool, params: bool) -> tuple[VJP | None, Any]:
-        """Return the VJP rule for the traced arguments, and the function that returns the values to save."""
+        """Return the VJP rule for the traced arguments, and ``save(args, ans, params)``, the values that it needs."""
         vjp, names = self.vjp_and_names(traced, conforms, params)
-        return vjp, None if vjp is None else _make_saver(self.name, names)
+        if vjp is None:
+            return None, None
+        text = f"def operation(args, ans, params):\n    return ({', '.join(map(_expression_of, names))},)"
+        return vjp, make_function(self.name, text, _SHARED)
 
     def cotangent(self, expression: str) -> str:
         """Return ``expression``, changed to use zeros for results on which nothing depends."""
@@ -318,14 +321,14 @@ def _make_operation(
     batch: Batching,
     *,
     multiple: bool,
-    sparse: bool = False,
+    none_for_zero: bool = False,
     data_dependent: bool = False,
     conforms: Callable[[Any, Any], bool] | None = None,
     direct: Callable[..., Any] | None = None,
 ) -> Operation:
     """Make an operation from a VJP rule and a JVP rule per argument."""
     check_definition(name, impl, len(vjp_rules))
-    rules = _Rules(name, vjp_rules, multiple and not sparse, conforms)
+    rules = _Rules(name, vjp_rules, multiple and not none_for_zero, conforms)
     forward = _forward(rules, jvp_rules, multiple)
 
     made = Primitive(

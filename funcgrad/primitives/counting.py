@@ -89,7 +89,7 @@ def _unique_positions(
 #: slice along ``axis``), elements in rising order; if ``with_counts`` also the inverse indices and the counts, as
 #: ``np.unique`` has them.
 unique_positions: Operation = nondifferentiable(
-    "unique_places",
+    "unique_positions",
     _unique_positions,
     batch=_refusing_batches("unique", "the number of different elements"),
     multiple=True,
@@ -98,7 +98,7 @@ unique_positions: Operation = nondifferentiable(
 
 #: ``common_positions(x, y, *, assume_unique)``: the positions of the common elements in ``x`` and in ``y``.
 common_positions: Operation = nondifferentiable(
-    "shared_places",
+    "common_positions",
     lambda xp, x, y, *, assume_unique: tuple(xp.intersect1d(x, y, assume_unique, True)[1:]),
     batch=_refusing_batches("intersect1d", "the number of common elements"),
     multiple=True,

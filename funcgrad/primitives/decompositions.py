@@ -89,10 +89,10 @@ vanishing: Operation = nondifferentiable("vanishing", _vanishing, batch="leading
 column_sizes: Operation = nondifferentiable("column_sizes", lambda xp, x: abs(x).max(-2, initial=0), batch="leading")
 #: ``undefined_pairs(same, k, columns)``: the mask of those pairs in ``same`` whose derivative is undefined because
 #: ``k`` is not zero within the rounding of the terms of ``k``, which are as large as the largest of ``columns``.
-undefined_pairs: Operation = nondifferentiable("torn", _undefined_pairs, batch="leading")
+undefined_pairs: Operation = nondifferentiable("undefined_pairs", _undefined_pairs, batch="leading")
 #: ``unknown_pairs(same, columns, c)``: the mask of those pairs in ``same`` whose derivative is unknown, because vectors
 #: (with cotangents as large as ``columns``) and values (with cotangents ``c``) may act together.
-unknown_pairs: Operation = nondifferentiable("entangled", _unknown_pairs, batch="leading")
+unknown_pairs: Operation = nondifferentiable("unknown_pairs", _unknown_pairs, batch="leading")
 #: ``vanishing_with_cotangent(x, c)``: the mask of the zero singular values in ``x`` that have nonzero cotangents ``c``.
 vanishing_with_cotangent: Operation = nondifferentiable(
     "vanishing_with_cotangent", _vanishing_with_cotangent, batch="leading"
@@ -175,7 +175,7 @@ def _eigh_vjp(ct: Any, x: Array, ans: Any, *, lower: bool) -> Array | None:
 #: ``eigh(x, *, lower)``: eigenvalues in rising order, and eigenvectors. Reads one triangle of ``x``; the derivative
 #: treats ``x`` as Hermitian. The phases of eigenvectors change such that ``diag(adjoint(V) dV)`` is zero.
 eigh: Operation = primitive(
-    "eigh", _eigh, vjps=[_eigh_vjp], jvps=[_eigh_jvp], batch="leading", multiple=True, sparse=True
+    "eigh", _eigh, vjps=[_eigh_vjp], jvps=[_eigh_jvp], batch="leading", multiple=True, none_for_zero=True
 )
 
 
@@ -347,7 +347,9 @@ def _within_span(left: Array | None, right: Array | None, free_phases: bool, g: 
 
 #: ``svd(x, *, full_matrices)``: U, the singular values in falling order, and adjoint(V). Undetermined derivatives are
 #: zero: vectors that complete a basis do not rotate among themselves, the diagonal of ``adjoint(V) dV`` is zero.
-svd: Operation = primitive("svd", _svd, vjps=[_svd_vjp], jvps=[_svd_jvp], batch="leading", multiple=True, sparse=True)
+svd: Operation = primitive(
+    "svd", _svd, vjps=[_svd_vjp], jvps=[_svd_jvp], batch="leading", multiple=True, none_for_zero=True
+)
 
 
 def _singular_sum(xp: Any, x: Any, y: Any) -> Any:

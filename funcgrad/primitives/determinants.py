@@ -228,5 +228,5 @@ slogdet: Operation = primitive(
     jvps=[_slogdet_jvp],
     batch="leading",
     multiple=True,
-    sparse=True,
+    none_for_zero=True,
 )

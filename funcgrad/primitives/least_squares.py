@@ -116,7 +116,7 @@ qr: Operation = primitive(
     jvps=[_qr_jvp],
     batch="leading",
     multiple=True,
-    sparse=True,
+    none_for_zero=True,
 )
 
 
@@ -331,6 +331,6 @@ lstsq: Operation = primitive(
     jvps=[_lstsq_jvp_x, _lstsq_jvp_y],
     batch="leading",
     multiple=True,
-    sparse=True,
+    none_for_zero=True,
     data_dependent=True,
 )

@@ -150,5 +150,12 @@ def _eig(xp: Any, x: Any) -> tuple[Any, Any]:
 
 #: ``eig(x)``: eigenvalues and eigenvectors of length one; real if NumPy finds all eigenvalues real.
 eig: Operation = primitive(
-    "eig", _eig, vjps=[_eig_vjp], jvps=[_eig_jvp], batch="leading", multiple=True, sparse=True, data_dependent=True
+    "eig",
+    _eig,
+    vjps=[_eig_vjp],
+    jvps=[_eig_jvp],
+    batch="leading",
+    multiple=True,
+    none_for_zero=True,
+    data_dependent=True,
 )

@@ -114,6 +114,6 @@ standardized: Operation = primitive(
     jvps=[lambda t, ans, *, axis, epsilon: (deviation(t, *ans, axis=axis), _mean(t, ans[0], axis))],
     batch="axis",
     multiple=True,
-    sparse=True,
+    none_for_zero=True,
     residuals=1,
 )

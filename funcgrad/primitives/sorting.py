@@ -156,4 +156,4 @@ def _quantile_positions(xp: Any, q: Any, n: Any, *, method: str) -> tuple[Any, A
 
 #: ``quantile_positions(q, n, *, method)``: the positions of the lower and the upper neighbour of the quantile among
 #: ``n`` sorted numbers, and, for methods that do not interpolate, the weight of the upper neighbour.
-quantile_positions: Operation = nondifferentiable("quantile_places", _quantile_positions, multiple=True)
+quantile_positions: Operation = nondifferentiable("quantile_positions", _quantile_positions, multiple=True)

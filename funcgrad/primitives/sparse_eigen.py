@@ -270,7 +270,7 @@ sparse_eigh: Operation = primitive(
     jvps=[_matrix_jvp, _weights_jvp],
     batch="leading",
     multiple=True,
-    sparse=True,
+    none_for_zero=True,
 )
 
 
@@ -346,5 +346,5 @@ sparse_eig: Operation = primitive(
     jvps=[_eig_jvp, None],
     batch="leading",
     multiple=True,
-    sparse=True,
+    none_for_zero=True,
 )

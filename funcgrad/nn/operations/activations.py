@@ -279,7 +279,7 @@ def _gate(name: str, share: Rule, slope: Rule, density: Rule, *, dx: Rule, dy: R
         return _times_slope(t, x, steepness(x, ans[1])), _where_near(t, x, density(x, ans[1]))
 
     gate = primitive(
-        name, product, vjps=[vjp], jvps=[jvp], batch="elementwise", multiple=True, sparse=True, residuals=1
+        name, product, vjps=[vjp], jvps=[jvp], batch="elementwise", multiple=True, none_for_zero=True, residuals=1
     )
     gate.steepness = steepness  # type: ignore[attr-defined]  # where pickle finds it
     return gate

@@ -113,7 +113,7 @@ class_cross_entropy: Operation = primitive(
     jvps=[_pushed_to_class, None],
     batch="leading",
     multiple=True,
-    sparse=True,
+    none_for_zero=True,
     residuals=1,
 )
 
@@ -183,6 +183,6 @@ cross_entropy: Operation = primitive(
     ],
     batch="axis",
     multiple=True,
-    sparse=True,
+    none_for_zero=True,
     residuals=1,
 )

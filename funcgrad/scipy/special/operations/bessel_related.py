@@ -111,7 +111,7 @@ def _several(name: str, slopes: Callable[..., tuple[Any, ...]], constant: str = 
 
     none = [lambda t, args: refused(name, constant)()] if constant else []
     made: Operation = primitive(
-        name, kernel(name), vjps=[*none, vjp], jvps=[*none, jvp], batch="elementwise", multiple=True, sparse=True
+        name, kernel(name), vjps=[*none, vjp], jvps=[*none, jvp], batch="elementwise", multiple=True, none_for_zero=True
     )
     made.__module__ = __name__
     return made

@@ -186,7 +186,7 @@ def _two_integrals(name: str, first: Any, second: Any) -> Operation:
     def jvp(t: Any, x: Any) -> Any:
         return t * first(x), t * second(x)
 
-    return primitive(name, kernel(name), vjps=[vjp], jvps=[jvp], batch="elementwise", multiple=True, sparse=True)
+    return primitive(name, kernel(name), vjps=[vjp], jvps=[jvp], batch="elementwise", multiple=True, none_for_zero=True)
 
 
 def _quarter_turns(x: Any) -> Any:
