@@ -297,18 +297,16 @@ def _as_result(x: Any) -> Any:
 
 
 def as_argument(x: Any) -> Any:
-    """Return ``x`` as a read-only argument of a function; a plain NumPy array is returned unchanged."""
-    if not isinstance(x, Tracer):
-        return x
-    x = shallow_copy(x)
-    if isinstance(x, Tracer):
-        x.alias = READ_ONLY
-    elif type(x) is ndarray and x.flags.writeable:
-        x = x.view()
-        x.flags.writeable = False
-    elif type(x) is not ndarray:
-        x = as_constant(x)
-    return x
+    """Return ``x`` as a read-only argument of a user's function: a copy of a tracer, a view of an array."""
+    made = shallow_copy(x) if type(x) is Tracer else x
+    if type(made) is Tracer:
+        made.alias = READ_ONLY
+    elif type(made) is ndarray and made.flags.writeable:
+        made = made.view()
+        made.flags.writeable = False
+    elif type(made) is not ndarray and made is not x:  # from a buffer of another library
+        made = as_constant(made)
+    return made
 
 
 def rebind(x: Tracer, new: Any) -> None:

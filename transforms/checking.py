@@ -111,7 +111,7 @@ def random_like(rng: np.random.Generator, x: Any) -> Any:
 
 
 def _to_numpy(leaf: Any) -> Any:
-    return leaf if backend.namespace_of(leaf) in (None, np) else np.asarray(leaf)
+    return np.asarray(leaf) if backend.is_of_other_library(leaf) else leaf
 
 
 def _double(leaf: Any) -> Any:

@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from types import MethodType
 from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar
 
-import numpy as np
-
 from funcgrad import backend, tree
 from funcgrad.core import Tracer, describe, is_array, join_repetition, plain_value
 from funcgrad.errors import EscapedTracerError, InputError, NotDifferentiableError, ShapeError
@@ -78,10 +76,10 @@ class _Call:
         given = _ReadOnlyViews(leaves)
         args = self.all_args(given.views)
         out, residuals = self.call_for_pair("fwd", "residuals", self.vjp[0], *args)  # type: ignore[index]
-        return self.flatten_result(given, out), tree.map(_read_only, residuals)
+        return self.flatten_result(given, out), tree.map(as_argument, residuals)
 
     def bwd(self, residuals: Any, cts: list[Any]) -> list[Any]:
-        ct = tree.unflatten(self.out_spec, [_read_only(c) for c in cts])
+        ct = tree.unflatten(self.out_spec, map(as_argument, cts))
         pulled = self.call_rule("bwd rule", self.vjp[1], *self.static.values(), residuals, ct)  # type: ignore[index]
         if not isinstance(pulled, (tuple, list)) or len(pulled) != len(self.diff):
             raise InputError(
@@ -229,23 +227,13 @@ class _ReadOnlyViews:
     __slots__ = ("_originals", "views")
 
     def __init__(self, leaves: Sequence[Any]) -> None:
-        self.views = [_read_only(leaf) for leaf in leaves]
+        self.views = [as_argument(leaf) for leaf in leaves]
         pairs = zip(self.views, leaves, strict=True)
         self._originals = {id(view): leaf for view, leaf in pairs if view is not leaf}
 
     def original(self, x: Any) -> Any:
         """Return the array of which ``x`` is the view, or else ``x``."""
         return self._originals.get(id(x), x)
-
-
-def _read_only(x: Any) -> Any:
-    if isinstance(x, Tracer):
-        return as_argument(x)
-    if type(x) is not np.ndarray or not x.flags.writeable:
-        return x
-    view = x.view()
-    view.flags.writeable = False
-    return view
 
 
 def _aval_of(x: Any) -> _Aval:

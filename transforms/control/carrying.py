@@ -16,16 +16,6 @@ from funcgrad.transforms.control.staging import Aval, aval_of
 from funcgrad.typing import PyTree
 from funcgrad.writable import as_argument, as_results
 
-__all__ = [
-    "Carry",
-    "branch_avals",
-    "carry_avals",
-    "checked_leaves",
-    "read_only",
-    "refuse_structure",
-    "unflatten",
-]
-
 #: For each kind of dtype, the kinds of Python numbers that fit into it; the kind V is that of bfloat16.
 _FITTING_KINDS = {"b": "", "i": "i", "u": "i", "f": "if", "V": "if", "c": "ifc"}
 _PYTHON_NUMBERS = frozenset((int, float, complex))
@@ -53,20 +43,6 @@ def checked_leaves(call: str, what: str, value: PyTree) -> tuple[list[Any], tree
                 f"{describe(leaf)}. Let the function close over it instead."
             )
     return leaves, spec
-
-
-def read_only(leaf: Any) -> Any:
-    """Return ``leaf`` read-only, for a user's function: other code refers to the same array."""
-    if type(leaf) is np.ndarray:
-        if not leaf.flags.writeable:
-            return leaf
-        view = leaf.view()
-        view.flags.writeable = False
-        return view
-    if not isinstance(leaf, Tracer):
-        return leaf
-    copy = shallow_copy(leaf)
-    return as_argument(copy) if isinstance(copy, Tracer) else read_only(copy)  # the copy of a buffer is an array
 
 
 class Carry:
@@ -98,7 +74,7 @@ class Carry:
 
     def for_user(self) -> PyTree:
         """Return the carry for the user's function."""
-        self._views = shown = [read_only(leaf) for leaf in self.leaves]
+        self._views = shown = [as_argument(leaf) for leaf in self.leaves]
         self._originals = {id(new): leaf for new, leaf in zip(shown, self.leaves, strict=True) if new is not leaf}
         return unflatten(self.spec, shown)
 

@@ -20,7 +20,6 @@ from funcgrad.transforms.control.carrying import (
     Carry,
     carry_avals,
     checked_leaves,
-    read_only,
     refuse_structure,
     unflatten,
 )
@@ -35,9 +34,7 @@ from funcgrad.transforms.control.staging import (
 )
 from funcgrad.transforms.transformed import check_functions
 from funcgrad.typing import PyTree
-from funcgrad.writable import as_results
-
-__all__ = ["fori_loop", "scan", "while_loop"]
+from funcgrad.writable import as_argument, as_results
 
 
 def scan(
@@ -125,7 +122,7 @@ class _Items:
                 f"scan: the first axes of xs must have one length, got {sorted(sizes)}{also}. Cut them to one length."
             )
         self.length: int = sizes.pop()
-        self._plain = [read_only(leaf) if type(leaf) is np.ndarray else leaf for leaf in self.leaves]
+        self._plain = [as_argument(leaf) if type(leaf) is np.ndarray else leaf for leaf in self.leaves]
 
     def item(self, i: int) -> PyTree:
         return unflatten(self.spec, [x[i] if type(x) is np.ndarray else getitem(x, i) for x in self._plain])
