@@ -72,10 +72,6 @@ def _undefined_pairs(xp: Any, same: Any, k: Any, columns: Any) -> Any:
     return same & (abs(k) > NOISE_UNITS * rounding_unit(columns) * _largest(columns, -1)[..., None])
 
 
-def _vanishing_with_cotangent(xp: Any, x: Any, c: Any) -> Any:
-    return _vanishing(xp, x) & (abs(c) > NOISE_UNITS * rounding_unit(c) * _largest(c, -1))
-
-
 def _unknown_pairs(xp: Any, same: Any, columns: Any, c: Any) -> Any:
     used = columns > NOISE_UNITS * rounding_unit(columns) * _largest(columns, -1)
     return same & (used[..., None, :] | used[..., :, None] | ~_close_pairs(xp, c, units=NOISE_UNITS))
@@ -95,7 +91,9 @@ undefined_pairs: Operation = nondifferentiable("undefined_pairs", _undefined_pai
 unknown_pairs: Operation = nondifferentiable("unknown_pairs", _unknown_pairs, batch="leading")
 #: ``vanishing_with_cotangent(x, c)``: the mask of the zero singular values in ``x`` that have nonzero cotangents ``c``.
 vanishing_with_cotangent: Operation = nondifferentiable(
-    "vanishing_with_cotangent", _vanishing_with_cotangent, batch="leading"
+    "vanishing_with_cotangent",
+    lambda xp, x, c: _vanishing(xp, x) & (abs(c) > NOISE_UNITS * rounding_unit(c) * _largest(c, -1)),
+    batch="leading",
 )
 
 

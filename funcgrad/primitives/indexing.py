@@ -600,15 +600,13 @@ def _pad_zeros(xp: Any, x: Any, *, widths: tuple[tuple[int, int], ...]) -> Any:
     return padded
 
 
-def _pad_transpose(ct: Any, shape: Shape, *, widths: tuple[tuple[int, int], ...]) -> Any:
-    return getitem(ct, tuple([slice(a, a + n) for n, (a, _) in zip(shape, widths, strict=True)]))
-
-
 #: ``pad_zeros(x, *, widths)``: ``x`` surrounded by zeros; ``widths`` has (before, after) for each axis.
 pad_zeros: Operation = linear(
     "pad_zeros",
     _pad_zeros,
-    transpose=_pad_transpose,
+    transpose=lambda ct, shape, *, widths: getitem(
+        ct, tuple([slice(a, a + n) for n, (a, _) in zip(shape, widths, strict=True)])
+    ),
     conforms=True,
     batch=lambda size, args, batched, params: (pad_zeros(args[0], widths=((0, 0), *params["widths"])), True),
 )

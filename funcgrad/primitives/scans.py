@@ -10,14 +10,11 @@ from typing import Any
 from funcgrad.kinds import linear, primitive
 from funcgrad.kinds.rules import Operation
 
-
-def _cumsum(xp: Any, x: Any, *, axis: int, reverse: bool = False) -> Any:
-    return xp.flip(xp.cumsum(xp.flip(x, axis), axis), axis) if reverse else xp.cumsum(x, axis)
-
-
 cumsum: Operation = linear(
     "cumsum",
-    _cumsum,
+    lambda xp, x, *, axis, reverse=False: (
+        xp.flip(xp.cumsum(xp.flip(x, axis), axis), axis) if reverse else xp.cumsum(x, axis)
+    ),
     transpose=lambda ct, *, axis, reverse=False: cumsum(ct, axis=axis, reverse=not reverse),
     conforms=True,
     batch="axis",

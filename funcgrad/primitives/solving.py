@@ -156,10 +156,6 @@ def _triangle_of(t: Array, **options: bool) -> Array:
     return swap_last_axes(part) if options["transposed"] else part
 
 
-def _to_triangle(ct: Array, **options: bool) -> Array:
-    return _triangle(swap_last_axes(ct) if options["transposed"] else ct, **options)
-
-
 #: ``solve_triangular(x, y, *, lower, transposed, unit_diagonal)``: the solution Z of ``M Z = y``, where M is the
 #: lower or upper triangle of ``x``, transposed (not conjugated) if ``transposed``. Other elements of ``x`` are
 #: not read; with ``unit_diagonal`` the diagonal counts as ones.
@@ -170,7 +166,7 @@ solve_triangular: Operation = _linear_system(
         x, ct, transposed=not transposed, **options
     ),
     matrix_tangent=_triangle_of,
-    matrix_cotangent=_to_triangle,
+    matrix_cotangent=lambda ct, **options: _triangle(swap_last_axes(ct) if options["transposed"] else ct, **options),
 )
 
 
