@@ -178,13 +178,7 @@ def _bool(x: Tracer) -> bool:
     _check_open(x)
     if x.dtype.kind != "b" and _innermost_batch(x) is not None:
         x = operator.ne(x, 0)  # examples with different numbers may share this truth value
-    x = unbatched_if_equal(x)
-    try:
-        answer: bool = report_answer(x, bool(concrete(x, "bool(x)", steers=False)))
-    except TypeError as error:
-        _note_refused_request("bool(x)", x, error)
-        raise
-    return answer
+    return bool(_answer(x, "bool(x)", bool))
 
 
 def _index(x: Tracer) -> int:
@@ -198,13 +192,17 @@ def _index(x: Tracer) -> int:
         raise ConcretizationError(
             f"index(x): an index or a length must be an integer, got {describe(x)}{user_line()}. {remedy}"
         )
+    return int(_answer(x, "index(x)", operator.index))
+
+
+def _answer(x: Tracer, request: str, convert: Callable[[Any], Any]) -> Any:
+    """Return the converted value that all examples share, and report it to graphs: Python will branch on it."""
     x = unbatched_if_equal(x)
     try:
-        answer: int = report_answer(x, operator.index(concrete(x, "index(x)", steers=False)))
+        return report_answer(x, convert(concrete(x, request, steers=False)))
     except TypeError as error:
-        _note_refused_request("index(x)", x, error)
+        _note_refused_request(request, x, error)
         raise
-    return answer
 
 
 def _note_refused_request(request: str, x: Tracer, error: TypeError) -> None:

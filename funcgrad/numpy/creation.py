@@ -44,12 +44,7 @@ def as_buffer(made: Array) -> Array:
 
 
 def as_value(a: ArrayLike) -> Array:
-    """Convert ``a`` to a value that a primitive takes: lists and tables become arrays, values pass unchanged.
-
-    Example:
-        >>> as_value([1, 2])
-        array([1, 2])
-    """
+    """Convert ``a`` to a value that a primitive takes: lists and tables become arrays, values pass unchanged."""
     if type(a) is np.ndarray or isinstance(a, (Tracer, np.ndarray)) or namespace_of(a) is not None:
         return a
     if isinstance(a, Proxy):
@@ -209,7 +204,7 @@ def asarray(
         elif isinstance(a, Proxy):
             a = a.as_array()
         made = _converted(a, dtype, copy)
-        return _in_memory_order(made, order) if isinstance(made, Tracer) else made
+        return _as_ordered_array(made, order) if isinstance(made, Tracer) else made
     try:
         made = np.asarray(a, dtype, order, device=device, copy=copy)
     except ValueError as error:
@@ -451,10 +446,10 @@ def full(shape: Any, fill_value: ArrayLike, dtype: Any = None, order: Any = "C",
             check_text(fill_value)
         return as_buffer(np.full(shape, fill_value, dtype, order, device=device))
     made = broadcast_to(asarray(fill_value, dtype), to=as_shape(shape))
-    return _in_memory_order(made, order) if isinstance(made, Tracer) else made
+    return _as_ordered_array(made, order) if isinstance(made, Tracer) else made
 
 
-def _in_memory_order(made: Tracer, order: Any) -> Any:
+def _as_ordered_array(made: Tracer, order: Any) -> Any:
     """Return ``made`` with its axes in memory in ``order``; a number becomes an array."""
     if is_number(made):
         return as_array(shallow_copy(made))
