@@ -43,14 +43,7 @@ _PYTHON_DTYPES: dict[type, np.dtype[Any]] = {
 
 
 def namespace_of(x: Any) -> ArrayNamespace | None:
-    """Return the array namespace that ``x`` belongs to, or None if ``x`` is neither an array nor a number.
-
-    Example:
-        >>> namespace_of(1.0).__name__
-        'numpy'
-        >>> namespace_of("text") is None
-        True
-    """
+    """Return the array namespace that ``x`` belongs to, or None if ``x`` is neither an array nor a number."""
     kind = type(x)
     try:
         return _NAMESPACES[kind]
@@ -74,12 +67,7 @@ def namespace_of(x: Any) -> ArrayNamespace | None:
 
 
 def is_masked(kind: type) -> bool:
-    """Whether a class is a class of masked arrays, without importing ``numpy.ma``, a fifth of all import time.
-
-    Example:
-        >>> is_masked(np.ndarray), is_masked(np.ma.MaskedArray)
-        (False, True)
-    """
+    """Whether a class is a class of masked arrays, without importing ``numpy.ma``, a fifth of all import time."""
     masked = sys.modules.get("numpy.ma")
     return masked is not None and issubclass(kind, masked.MaskedArray)
 
@@ -108,12 +96,7 @@ def is_array_class(kind: type) -> bool:
 
 
 def namespace(values: Any) -> ArrayNamespace:
-    """Return the array namespace that computes with ``values``: JAX's if any value belongs to JAX, else NumPy's.
-
-    Example:
-        >>> namespace([1.0, np.ones(3)]).__name__
-        'numpy'
-    """
+    """Return the array namespace that computes with ``values``: JAX's if any value belongs to JAX, else NumPy's."""
     for value in values:
         found = _NAMESPACES.get(type(value)) or namespace_of(value)
         if found is not None and found is not np:
@@ -122,12 +105,7 @@ def namespace(values: Any) -> ArrayNamespace:
 
 
 def is_value(x: Any) -> bool:
-    """Whether ``x`` is an array or a number that a primitive can compute with.
-
-    Example:
-        >>> is_value(np.ones(2)), is_value(1.0), is_value("1.0"), is_value(None)
-        (True, True, False, False)
-    """
+    """Whether ``x`` is an array or a number that a primitive can compute with."""
     kind = type(x)
     found = _NAMESPACES.get(kind) or namespace_of(x)
     if found is not np or kind in _PYTHON_DTYPES:
@@ -136,22 +114,12 @@ def is_value(x: Any) -> bool:
 
 
 def is_of_other_library(x: Any) -> bool:
-    """Whether ``x`` is an array of another library than NumPy, such as JAX.
-
-    Example:
-        >>> is_of_other_library(np.ones(2)), is_of_other_library("text")
-        (False, False)
-    """
+    """Whether ``x`` is an array of another library than NumPy, such as JAX."""
     return namespace_of(x) not in (None, np)
 
 
 def is_sequence(x: Any) -> bool:
-    """Whether ``x`` is a sequence that NumPy converts to an array: a list, a tuple (also a named one) or a deque.
-
-    Example:
-        >>> is_sequence((1.0, 2.0)), is_sequence({1.0, 2.0})
-        (True, False)
-    """
+    """Whether ``x`` is a sequence that NumPy converts to an array: a list, a tuple (also a named one) or a deque."""
     return issubclass(type(x), (list, tuple, deque))
 
 
@@ -172,10 +140,6 @@ def is_table(x: Any) -> bool:
     """Whether ``x`` is a pandas or xarray table of numbers, or an array of one of the ``ARRAY_CLASSES``.
 
     An operation of such a table and an array uses the values of the table, without labels.
-
-    Example:
-        >>> is_table(np.ones(2)), is_table("text")
-        (False, False)
     """
     kind = type(x)
     if kind in ARRAY_CLASSES:
@@ -189,24 +153,14 @@ def is_table(x: Any) -> bool:
 
 
 def is_table_class(kind: type) -> bool:
-    """Whether a class is a table class of pandas or xarray, or derives from one.
-
-    Example:
-        >>> is_table_class(np.ndarray)
-        False
-    """
+    """Whether a class is a table class of pandas or xarray, or derives from one."""
     if not hasattr(kind, "__array__") or issubclass(kind, np.ndarray):
         return False
     return any(base.__module__.partition(".")[0] in ("pandas", "xarray") for base in kind.__mro__)
 
 
 def values_of(table: Any) -> Any:
-    """Return the values of a table without labels; the values are traced if the table holds traced values.
-
-    Example:
-        >>> values_of([1.0, 2.0])
-        array([1., 2.])
-    """
+    """Return the values of a table without labels; the values are traced if the table holds traced values."""
     if hasattr(type(table), "_constructor_sliced"):  # a frame; if columns are traced, of a class of funcgrad
         return table.to_numpy()
     inside: Any = getattr(getattr(table, "array", table), "held", getattr(table, "data", None))
@@ -248,24 +202,14 @@ NO_ARRAY = "__array__ method not producing an array"
 
 
 def override_of(x: Any) -> Any:
-    """Return the ``__array_ufunc__`` by which a user class overrides NumPy's ufuncs; None of other classes.
-
-    Example:
-        >>> override_of(np.ones(2)), override_of("text")
-        (None, None)
-    """
+    """Return the ``__array_ufunc__`` by which a user class overrides NumPy's ufuncs; None of other classes."""
     kind = type(x)
     is_known = issubclass(kind, (np.ndarray, np.generic)) or is_table_class(kind)
     return None if is_known else getattr(kind, "__array_ufunc__", None)
 
 
 def defines_array(x: Any) -> bool:
-    """Whether ``x`` converts itself to an array by ``__array__`` and does not override NumPy's functions.
-
-    Example:
-        >>> defines_array(np.ones(2)), defines_array("text")
-        (False, False)
-    """
+    """Whether ``x`` converts itself to an array by ``__array__`` and does not override NumPy's functions."""
     kind = type(x)
     if not hasattr(kind, "__array__") or issubclass(kind, (np.ndarray, np.generic)) or is_table_class(kind):
         return False
@@ -301,63 +245,33 @@ _WITHOUT_NUMBERS = (
 
 
 def is_date_or_text(x: Any) -> bool:
-    """Whether ``x`` is an array or a NumPy scalar of dates, times or texts.
-
-    Example:
-        >>> is_date_or_text(np.datetime64("2020-01-01")), is_date_or_text(np.array(["a"])), is_date_or_text(np.ones(2))
-        (True, True, False)
-    """
+    """Whether ``x`` is an array or a NumPy scalar of dates, times or texts."""
     return issubclass(type(x), (np.ndarray, np.generic)) and x.dtype.kind in "MmSUT"
 
 
 def has_foreign_byte_order(x: Any) -> bool:
-    """Whether ``x`` is an ndarray whose byte order is not native.
-
-    Example:
-        >>> has_foreign_byte_order(np.ones(2)), has_foreign_byte_order(np.ones(2, np.dtype(float).newbyteorder()))
-        (False, True)
-    """
+    """Whether ``x`` is an ndarray whose byte order is not native."""
     return issubclass(type(x), np.ndarray) and not x.dtype.isnative
 
 
 def shape_of(x: Any) -> Shape:
-    """Return the shape of an array, tracer or number.
-
-    Example:
-        >>> shape_of(2.0), shape_of(np.ones((2, 3)))
-        ((), (2, 3))
-    """
+    """Return the shape of an array, tracer or number."""
     return () if type(x) in _PYTHON_DTYPES else x.shape
 
 
 def dtype_of(x: Any) -> np.dtype[Any]:
-    """Return the NumPy dtype of an array, tracer or number.
-
-    Example:
-        >>> dtype_of(2.0), dtype_of(np.float32(1))
-        (dtype('float64'), dtype('float32'))
-    """
+    """Return the NumPy dtype of an array, tracer or number."""
     dtype: np.dtype[Any] = _PYTHON_DTYPES[type(x)] if type(x) in _PYTHON_DTYPES else x.dtype  # noqa: SIM401  (numbers have none)
     return dtype
 
 
 def shape_and_dtype_of(x: Any) -> tuple[Shape, np.dtype[Any]]:
-    """Return the shape and the dtype of an array, tracer or number.
-
-    Example:
-        >>> shape_and_dtype_of(np.ones(2)), shape_and_dtype_of(True)
-        (((2,), dtype('float64')), ((), dtype('bool')))
-    """
+    """Return the shape and the dtype of an array, tracer or number."""
     return ((), _PYTHON_DTYPES[type(x)]) if type(x) in _PYTHON_DTYPES else (x.shape, x.dtype)
 
 
 def is_inexact(x: Any) -> bool:
-    """Whether ``x`` has a floating or complex dtype, so that a derivative can flow through it.
-
-    Example:
-        >>> is_inexact(1.0), is_inexact(1), is_inexact(np.ones(2, "complex64"))
-        (True, False, True)
-    """
+    """Whether ``x`` has a floating or complex dtype, so that a derivative can flow through it."""
     dtype = dtype_of(x)
     if dtype.kind in "fc":
         return True
@@ -366,12 +280,7 @@ def is_inexact(x: Any) -> bool:
 
 
 def is_jax_tracer(x: Any) -> bool:
-    """Whether ``x`` is a JAX tracer, inside a JAX transform; NumPy's functions cannot compute with it.
-
-    Example:
-        >>> is_jax_tracer(np.ones(2))
-        False
-    """
+    """Whether ``x`` is a JAX tracer, inside a JAX transform; NumPy's functions cannot compute with it."""
     kind = type(x)
     if kind in _NAMESPACES and _NAMESPACES[kind] is np:
         return False
@@ -380,42 +289,22 @@ def is_jax_tracer(x: Any) -> bool:
 
 
 def zeros_like(x: Any) -> Any:
-    """Return zeros of the shape, dtype and library of ``x``; float0 zeros for an integer ``x``.
-
-    Example:
-        >>> zeros_like(np.ones(2, np.float32))
-        array([0., 0.], dtype=float32)
-    """
+    """Return zeros of the shape, dtype and library of ``x``; float0 zeros for an integer ``x``."""
     return _filled(x, 0)
 
 
 def with_zeros(values: Sequence[Any], likes: Sequence[Any]) -> list[Any]:
-    """Return tangents or cotangents ``values`` with zeros in place of None, like the entries of ``likes``.
-
-    Example:
-        >>> with_zeros([None, 2.0], [np.ones(2), 1.0])
-        [array([0., 0.]), 2.0]
-    """
+    """Return tangents or cotangents ``values`` with zeros in place of None, like the entries of ``likes``."""
     return [zeros_like(like) if value is None else value for value, like in zip(values, likes, strict=True)]
 
 
 def ones_like(x: Any) -> Any:
-    """Return ones of the shape, dtype and library of ``x``.
-
-    Example:
-        >>> ones_like(3.0)
-        np.float64(1.0)
-    """
+    """Return ones of the shape, dtype and library of ``x``."""
     return _filled(x, 1)
 
 
 def library_of(x: Any) -> ArrayNamespace:
-    """Return the array namespace of ``x``, or of the plain value in the end if ``x`` is a tracer.
-
-    Example:
-        >>> library_of(2.0).__name__
-        'numpy'
-    """
+    """Return the array namespace of ``x``, or of the plain value in the end if ``x`` is a tracer."""
     while namespace_of(x) is None and hasattr(x, "_val"):  # a tracer
         x = x._val
     return namespace((x,))
@@ -425,10 +314,6 @@ def native_dtype(xp: Any, dtype: Any) -> np.dtype[Any]:
     """Return ``dtype`` as tracers of values of ``xp`` have it, in native byte order.
 
     JAX has no dtypes of 64 bits unless x64 mode is on.
-
-    Example:
-        >>> native_dtype(np, np.float64)
-        dtype('float64')
     """
     found: np.dtype[Any] = np.dtype(dtype)
     if not found.isnative:
@@ -439,12 +324,7 @@ def native_dtype(xp: Any, dtype: Any) -> np.dtype[Any]:
 
 
 def detached(xp: Any, x: Any) -> Any:
-    """Return ``x``, a value of the array namespace ``xp``, as a constant for the derivatives of that library.
-
-    Example:
-        >>> detached(np, 2.0)
-        2.0
-    """
+    """Return ``x``, a value of the array namespace ``xp``, as a constant for the derivatives of that library."""
     return x if xp is np else xp.asarray(loaded_jax().lax.stop_gradient(x))  # stop_gradient(1.0) is not an array
 
 

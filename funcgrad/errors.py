@@ -8,29 +8,11 @@ from __future__ import annotations
 from typing import Any
 
 __all__ = [
-    "AxisNameError",
-    "BranchError",
-    "ConcretizationError",
-    "ConvergenceError",
-    "ConversionError",
-    "CrossCheckError",
-    "DeviceError",
-    "EagerWarning",
-    "EscapedTracerError",
-    "FuncgradError",
-    "GradientCheckError",
-    "InputError",
-    "MissingExtraError",
-    "NanError",
-    "NoRuleError",
-    "NotDifferentiableError",
-    "ReadOnlyError",
-    "ReplayError",
-    "ShapeError",
-    "StagingError",
-    "StructuralZeroError",
-    "UnsizedError",
-]
+    "AxisNameError", "BranchError", "ConcretizationError", "ConvergenceError", "ConversionError", "CrossCheckError",
+    "DeviceError", "EagerWarning", "EscapedTracerError", "FuncgradError", "GradientCheckError", "InputError",
+    "MissingExtraError", "NanError", "NoRuleError", "NotDifferentiableError", "ReadOnlyError", "ReplayError",
+    "ShapeError", "StagingError", "StructuralZeroError", "UnsizedError",
+]  # fmt: skip
 
 
 class FuncgradError(Exception):
@@ -147,12 +129,7 @@ class DeviceError(FuncgradError, RuntimeError):
 
 
 def short_repr(x: Any) -> str:
-    """Return the ``repr`` of ``x``, shortened for messages.
-
-    Example:
-        >>> short_repr([1.5])
-        '[1.5]'
-    """
+    """Return the ``repr`` of ``x``, shortened for messages."""
     try:
         text = repr(x)
     except RecursionError:

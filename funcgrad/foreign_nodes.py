@@ -34,12 +34,7 @@ class _JaxPathEntry(optree.PyTreeEntry):  # type: ignore[misc]
 
 
 def adopt_classes(leaves: Iterable[Any]) -> bool:
-    """Register the classes of ``leaves`` that are containers elsewhere; return whether any class was registered.
-
-    Example:
-        >>> adopt_classes([1.0, np.ones(2), "text"])
-        False
-    """
+    """Register the classes of ``leaves`` that are containers elsewhere; return whether any class was registered."""
     if LEAVES.issuperset(map(type, leaves)):
         return False
     before = len(_adopted)
@@ -57,11 +52,7 @@ def adopt_classes(leaves: Iterable[Any]) -> bool:
 
 
 def forget_class(kind: type) -> None:
-    """Undo the registration that ``adopt_classes`` made for a class, before the class is registered in another way.
-
-    Example:
-        >>> forget_class(dict)
-    """
+    """Undo the registration that ``adopt_classes`` made for a class, before the class is registered in another way."""
     if kind in _adopted:
         _adopted.discard(kind)
         optree.unregister_pytree_node(kind, namespace=NAMESPACE)

@@ -54,10 +54,6 @@ def import_jax(call: str) -> Any:
 
     Raises:
         MissingExtraError: JAX is not installed (an ``ImportError``).
-
-    Example:
-        >>> import_jax("crosscheck").__name__
-        'jax'
     """
     try:
         importlib.import_module("jax.numpy")
@@ -70,13 +66,7 @@ def import_jax(call: str) -> Any:
 
 
 def loaded_jax() -> Any:
-    """Return the module ``jax`` if it has been imported, as any program with a JAX array has done; else None.
-
-    Example:
-        >>> _ = import_jax("jit")
-        >>> loaded_jax().__name__
-        'jax'
-    """
+    """Return the module ``jax`` if it has been imported, as any program with a JAX array has done; else None."""
     return sys.modules.get("jax")
 
 
@@ -89,10 +79,6 @@ def import_scipy(call: str, module: str = "scipy.optimize") -> Any:
 
     Raises:
         MissingExtraError: SciPy is not installed (an ``ImportError``).
-
-    Example:
-        >>> import_scipy("minimize").__name__
-        'scipy.optimize'
     """
     try:
         return importlib.import_module(module)
@@ -111,11 +97,6 @@ def special(xp: Any, name: str) -> Callable[..., Any]:
     Raises:
         MissingExtraError: SciPy is not installed.
         InputError: JAX has no such function.
-
-    Example:
-        >>> import numpy
-        >>> special(numpy, "expit")(0.0)
-        np.float64(0.5)
     """
     if xp.__name__ == "numpy":
         found: Callable[..., Any] = getattr(import_scipy(f"scipy.special.{name}", "scipy.special"), name)
@@ -129,13 +110,7 @@ def special(xp: Any, name: str) -> Callable[..., Any]:
 
 
 def private_special(xp: Any, name: str) -> Callable[..., Any]:
-    """Return a function of ``scipy.special`` as ``special`` does, also a private one, named with an underscore.
-
-    Example:
-        >>> import numpy
-        >>> private_special(numpy, "_kolmogc")(0.0)
-        np.float64(0.0)
-    """
+    """Return a function of ``scipy.special`` as ``special`` does, also a private one, named with an underscore."""
     if xp.__name__ != "numpy" or name[0] != "_":
         return special(xp, name)
     found: Callable[..., Any] = getattr(import_scipy(f"scipy.special.{name}", "scipy.special._ufuncs"), name)
@@ -143,14 +118,7 @@ def private_special(xp: Any, name: str) -> Callable[..., Any]:
 
 
 def double_precision(jax: Any) -> AbstractContextManager[Any]:
-    """Return a context manager that switches JAX to x64 mode and restores the mode at exit, also after an error.
-
-    Example:
-        >>> jax = import_jax("crosscheck")
-        >>> with double_precision(jax):
-        ...     print(jax.numpy.ones(2).dtype)
-        float64
-    """
+    """Return a context manager that switches JAX to x64 mode and restores the mode at exit, also after an error."""
     return precision_switch(jax)(True)
 
 

@@ -295,10 +295,6 @@ def row_sums(x: ndarray, *, axis: tuple[int, ...], keepdims: bool = False) -> An
 
     NumPy computes row by row, and starting a short row, such as a point in space, takes longer than computing it. This
     function works column by column, on few long rows, in a half to a tenth of the time.
-
-    Example:
-        >>> row_sums(np.ones((300, 3)), axis=(1,)).shape
-        (300,)
     """
     if x.size < 512 or x.shape[-1] not in _SUMMED or axis != (x.ndim - 1,) or x.ndim < 2 or x.dtype not in REAL:
         return _add_up(x, axis, keepdims=True) if keepdims else _add_up(x, axis)  # a keyword costs 50 % more time

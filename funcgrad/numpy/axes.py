@@ -27,12 +27,7 @@ def normalize_axis(axis: Any, rank: int) -> int:
 
 
 def means_all_axes(axis: Any, rank: int) -> bool:
-    """Whether ``axis`` means all elements: None, or, for a number, 0 or -1, which many functions of NumPy take.
-
-    Example:
-        >>> means_all_axes(-1, 0), means_all_axes(-1, 1)
-        (True, False)
-    """
+    """Whether ``axis`` means all elements: None, or, for a number, 0 or -1, which many functions of NumPy take."""
     return axis is None or (not rank and isinstance(axis, int | np.integer) and axis in (0, -1))
 
 
@@ -64,12 +59,7 @@ def keepdims_shape(shape: Shape, axes: tuple[int, ...]) -> Shape:
 
 
 def as_shape(shape: Any) -> Shape:
-    """Return a length or a sequence of lengths as a tuple.
-
-    Example:
-        >>> as_shape(3), as_shape([2, 3])
-        ((3,), (2, 3))
-    """
+    """Return a length or a sequence of lengths as a tuple."""
     if type(shape) is int:
         return (shape,)
     try:

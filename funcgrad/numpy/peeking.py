@@ -97,10 +97,6 @@ def any_true(test: Callable[[Any], Any], x: Any) -> bool:
     """Whether ``test`` is true for any number behind ``x`` in any example of a ``vmap``; for errors and warnings.
 
     A graph that is replayed tests again. The result is False if the numbers are not NumPy's.
-
-    Example:
-        >>> any_true(lambda x: x < 0, np.array([1.0, -2.0]))
-        True
     """
     values = concrete_or_none(x, steers=False)
     if values is None:

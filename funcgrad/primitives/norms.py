@@ -41,12 +41,7 @@ euclidean: Operation = primitive("euclidean", _euclidean, vjps=[_euclidean_vjp],
 
 
 def sqrt_flat_at_zero(x: Array) -> Array:
-    """Return the square root, with derivatives of zero at zero: distances of equal points then have zero gradients.
-
-    Example:
-        >>> sqrt_flat_at_zero(np.array([0.0, 4.0]))
-        array([0., 2.])
-    """
+    """Return the square root, with derivatives of zero at zero: distances of equal points then have zero gradients."""
     if type(x) is np.ndarray:
         return np.sqrt(x)
     none = equal(x, 0)
@@ -54,12 +49,7 @@ def sqrt_flat_at_zero(x: Array) -> Array:
 
 
 def abs_flat_at_zero(x: Array) -> Array:
-    """Return the absolute value, with a derivative of zero at zero, for the same reason as ``sqrt_flat_at_zero``.
-
-    Example:
-        >>> abs_flat_at_zero(np.array([0.0, -4.0]))
-        array([0., 4.])
-    """
+    """Return the absolute value, with a derivative of zero at zero, for the same reason as ``sqrt_flat_at_zero``."""
     if type(x) is np.ndarray:
         return np.abs(x)
     return sqrt_flat_at_zero(real(x * conj(x))) if is_complex(x) else x * sign(x)
