@@ -36,18 +36,9 @@ from funcgrad.kinds.linear import Batching
 from funcgrad.kinds.rules import Operation
 
 __all__ = [
-    "Batching",
-    "Operation",
-    "defvjp",
-    "elementwise",
-    "jointly_linear",
-    "linear",
-    "multilinear",
-    "nondifferentiable",
-    "numpy_only",
-    "primitive",
-    "source",
-]
+    "Batching", "Operation", "defvjp", "elementwise", "jointly_linear", "linear", "multilinear", "nondifferentiable",
+    "numpy_only", "primitive", "source",
+]  # fmt: skip
 
 
 def numpy_only(fun: Callable[..., Any]) -> Callable[..., Any]:

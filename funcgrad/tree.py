@@ -40,22 +40,9 @@ else:
     from optree import PyTreeSpec
 
 __all__ = [
-    "ATOMS",
-    "PyTreeSpec",
-    "broadcast_prefix",
-    "drawn",
-    "flatten",
-    "flatten_with_path",
-    "is_container",
-    "leaves",
-    "map",
-    "prefix_parts",
-    "register_dataclass",
-    "register_pytree_node",
-    "structure",
-    "unflatten",
-    "visit_arrays",
-]
+    "ATOMS", "PyTreeSpec", "broadcast_prefix", "drawn", "flatten", "flatten_with_path", "is_container", "leaves", "map",
+    "prefix_parts", "register_dataclass", "register_pytree_node", "structure", "unflatten", "visit_arrays",
+]  # fmt: skip
 
 _DTYPES = {type(np.dtype(code)) for code in np.typecodes["All"]}
 _PYTHON = (int, float, complex, bool, str, type(None), slice, type(Ellipsis))

@@ -15,8 +15,6 @@ from funcgrad.transforms.lifting import LiftedTrace
 from funcgrad.transforms.transformed import Transformed, check_callable
 from funcgrad.writable import as_array
 
-__all__ = ["from_array_api"]
-
 P = ParamSpec("P")
 
 

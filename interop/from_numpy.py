@@ -8,8 +8,6 @@ from typing import Any, ParamSpec, TypeVar
 from funcgrad.numpy_code import run_anywhere
 from funcgrad.transforms.transformed import Transformed, check_callable
 
-__all__ = ["from_numpy"]
-
 P = ParamSpec("P")
 R = TypeVar("R")
 

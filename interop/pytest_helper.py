@@ -9,8 +9,6 @@ from funcgrad.errors import MissingExtraError
 from funcgrad.interop.crosschecks.checking import crosscheck
 from funcgrad.interop.crosschecks.report import CrossCheck
 
-__all__ = ["assert_agrees"]
-
 
 def assert_agrees(fun: Callable[..., Any], *args: Any, **options: Any) -> CrossCheck:
     """Fail the test unless funcgrad, JAX and numerical derivatives of ``fun`` agree at ``args``.

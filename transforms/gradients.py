@@ -34,8 +34,6 @@ from funcgrad.transforms.transformed import (
 )
 from funcgrad.writable import as_inner_results
 
-__all__ = ["grad", "gradient_of_all", "value_and_grad", "value_and_grad_of"]
-
 P = ParamSpec("P")
 R = TypeVar("R")
 Aux = TypeVar("Aux")

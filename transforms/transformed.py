@@ -33,19 +33,6 @@ from funcgrad.numpy_code import (
 )
 from funcgrad.shared_state import pending_refusals
 
-__all__ = [
-    "Argnums",
-    "Transformed",
-    "check_argnums",
-    "check_callable",
-    "check_functions",
-    "hide_extra_kwargs",
-    "name_of",
-    "raise_funcgrad_error",
-    "refuse_unknown_arguments",
-    "transformed",
-]
-
 Argnums = int | tuple[int, ...]
 P = ParamSpec("P")
 R = TypeVar("R")

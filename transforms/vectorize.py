@@ -19,8 +19,6 @@ from funcgrad.transforms.transformed import Transformed, check_callable, hide_ex
 from funcgrad.typing import PyTree
 from funcgrad.writable import as_results
 
-__all__ = ["moveaxis", "vmap"]
-
 P = ParamSpec("P")
 #: Function that names the argument of a leaf, given the leaf's number. It is slow, so only errors call it.
 Where: TypeAlias = Callable[[int], str]

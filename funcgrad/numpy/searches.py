@@ -17,8 +17,6 @@ from typing import Any
 from funcgrad.core import Tracer
 from funcgrad.numpy.concretization import refuse_conversion
 
-__all__ = ["guarded_comparison"]
-
 _SEARCH_MODULES = frozenset([f"scipy.optimize.{name}" for name in ("_chandrupatla", "_optimize", "_zeros_py")])
 
 

@@ -28,8 +28,6 @@ from funcgrad.transforms.checking import Leaves, Problem, random_like
 from funcgrad.transforms.inspection.nodes import Node, Operand
 from funcgrad.transforms.transformed import Transformed
 
-__all__ = ["Search", "blame_search"]
-
 CUSTOM = custom_call.primitive  # type: ignore[attr-defined]
 
 

@@ -21,8 +21,6 @@ from funcgrad.optional import double_precision, import_jax
 from funcgrad.transforms.checking import Problem
 from funcgrad.transforms.transformed import Transformed, check_callable, name_of
 
-__all__ = ["crosscheck", "find_blames", "comparison_settings"]
-
 P = ParamSpec("P")
 
 MANY_OPERATIONS = 3000  # operations; a compiler reads all of them at once

@@ -27,8 +27,6 @@ from funcgrad.interop.crosschecks.comparing import ALSO, KINDS
 from funcgrad.interop.crosschecks.primitives_table import check_primitives
 from funcgrad.interop.crosschecks.printing import Plain, page_of_report, page_of_table, terminal
 
-__all__ = ["main", "program", "read_arguments"]
-
 _SIZES = {"float": (16, 32, 64), "complex": (64, 128), "int": (8, 16, 32, 64), "uint": (8, 16, 32, 64)}
 _DTYPES = {f"{name[0]}{bits}": np.dtype(f"{name}{bits}") for name, sizes in _SIZES.items() for bits in sizes}
 _DTYPES["bool"] = np.dtype(bool)

@@ -21,8 +21,6 @@ from funcgrad.transforms import jvp, vjp, vmap
 from funcgrad.transforms.checking import Leaves, random_like
 from funcgrad.transforms.referee import Measured, Referee
 
-__all__ = ["ALSO", "KINDS", "Comparison", "Directions", "value_and_cotangents", "random_directions"]
-
 #: Kinds that may be compared in addition to value, reverse mode, forward mode and second order.
 ALSO = ("vmap", "jit", "float32")
 KINDS = ("value", "reverse", "forward", "second", *ALSO)

@@ -15,9 +15,6 @@ import numpy as np
 from funcgrad.core import Primitive
 from funcgrad.optional import import_jax
 
-__all__ = ["KNOWN", "Divergence", "divergences_at"]
-
-
 Applies: TypeAlias = Callable[[Sequence[Any], dict[str, Any]], bool]
 
 

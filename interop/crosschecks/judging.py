@@ -13,8 +13,6 @@ from funcgrad.interop.crosschecks.report import ALONE, Row, without_numbers
 from funcgrad.transforms.checking import Leaves
 from funcgrad.transforms.referee import Measured
 
-__all__ = ["KNOWN_SUFFIX", "LEAF_SCALE_SHARE", "Judge"]
-
 SAFETY = 10.0  # factor by which the referee's error may exceed its own estimate
 MAX_REFEREE_ERROR = 1e-2  # largest relative error estimate, times ``SAFETY``, at which the referee counts
 LEAF_SCALE_SHARE = 1e-3  # a leaf is judged by its largest derivative, or by this share of the largest in any leaf

@@ -20,8 +20,6 @@ from funcgrad.interop.crosschecks.samples import Sample, samples
 from funcgrad.optional import import_jax
 from funcgrad.transforms.checking import Problem
 
-__all__ = ["COLUMNS", "Cell", "Line", "Table", "check_primitives"]
-
 #: Names of the columns.
 COLUMNS = dict(zip(KINDS, ("value", "VJP", "JVP", "2nd order", "vmap", "jit", "float32"), strict=True))
 _EPS = {kind: float(np.finfo(np.float32 if kind == "float32" else np.float64).eps) for kind in KINDS}

@@ -12,8 +12,6 @@ from typing import Any
 from funcgrad.interop.crosschecks.primitives_table import COLUMNS, Cell, Line, Table
 from funcgrad.interop.crosschecks.report import CrossCheck, cells_of, first_to_differ
 
-__all__ = ["Plain", "page_of_report", "page_of_table", "terminal"]
-
 _NAME, _WIDTH = 26, 11
 FINE, FAIR = 16.0, 4096.0  # ulps: the rounding of one operation, and of many operations
 

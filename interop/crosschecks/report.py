@@ -10,8 +10,6 @@ from typing import Any, NamedTuple
 from funcgrad.errors import CrossCheckError
 from funcgrad.graph import PipelineStage, Source
 
-__all__ = ["ALONE", "Blame", "CrossCheck", "Row", "cells_of", "first_to_differ", "plain_number", "without_numbers"]
-
 ALONE = "{} stands alone"
 _HEAD = ("quantity", "of", "funcgrad – JAX", "funcgrad – referee", "JAX – referee", "referee ±", "verdict")
 

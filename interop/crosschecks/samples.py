@@ -16,8 +16,6 @@ import numpy as np
 import funcgrad.numpy as fnp
 from funcgrad import backend, tree
 
-__all__ = ["EXCLUDED", "Sample", "public_names", "samples"]
-
 
 class Sample(NamedTuple):
     """One call of a function.

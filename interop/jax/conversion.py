@@ -19,11 +19,6 @@ from funcgrad.core import describe, is_array, plain_value
 from funcgrad.errors import InputError
 from funcgrad.optional import import_jax
 
-__all__ = [
-    "HOST_TYPES", "Containers", "adopt", "unflattener", "results_on_host", "copied_to_jax",
-    "flatten_with_jax", "to_numpy", "as_views",
-]  # fmt: skip
-
 ndarray = np.ndarray
 #: Types of NumPy's and Python's numbers and arrays.
 HOST_TYPES = frozenset(

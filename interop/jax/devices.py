@@ -19,8 +19,6 @@ from funcgrad.kinds.rules import Operation
 from funcgrad.optional import double_precision, import_jax
 from funcgrad.typing import PyTree
 
-__all__ = ["default_device", "device_put", "find_device", "put_on_device"]
-
 #: Command that installs the plugin for a platform.
 _PLUGINS = {
     "gpu": "pip install 'jax[cuda13]' or 'jax[cuda12]' for NVIDIA, 'jax[rocm7-local]' for AMD",

@@ -33,8 +33,6 @@ from funcgrad.transforms.compiled import jit_numpy
 from funcgrad.transforms.static_arguments import StaticArguments
 from funcgrad.transforms.transformed import Transformed, check_callable, name_of
 
-__all__ = ["jit"]
-
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -133,7 +131,7 @@ def run_jit(fun: Callable[..., Any], options: _Options, args: Any, kwargs: Any) 
     return Jitted(run_jit, fun, options, "")(*args, **kwargs)
 
 
-class Jitted(Transformed[P, Any]):
+class Jitted(Transformed[P, Any]):  # noqa: D101  (it has that of Transformed)
     __doc__ = Transformed.__dict__["__doc__"]
 
     def __init__(self, run: Callable[..., Any], fun: Callable[P, Any], options: _Options, summary: str) -> None:

@@ -27,8 +27,6 @@ from funcgrad.shared_state import FORMAT_ERROR
 from funcgrad.transforms.lifting import LiftedTrace, Watch
 from funcgrad.transforms.transformed import Transformed, check_callable, name_of
 
-__all__ = ["ClosedOverTracer", "lifted_trace", "lifted", "as_staging_errors", "to_jax"]
-
 P = ParamSpec("P")
 
 CUSTOM: Primitive = custom_call.primitive  # type: ignore[attr-defined]

@@ -34,10 +34,6 @@ from funcgrad.transforms.arguments import merge_leaves
 from funcgrad.transforms.transformed import Transformed, check_callable, name_of
 from funcgrad.writable import writable_result
 
-__all__ = [
-    "Batched", "Call", "ShapeDtype", "Program", "Pullback", "WithTangents", "Residuals", "from_jax", "no_static_part",
-]  # fmt: skip
-
 Leaves = Sequence[Any]
 
 
@@ -228,6 +224,7 @@ class Static:
     inner: Any
 
     def __call__(self, *results: Any) -> Any:
+        """Return the arrays unchanged."""
         return results
 
 

@@ -36,8 +36,6 @@ from funcgrad.kinds.linear import to_batch
 from funcgrad.reverse import backward, record_function
 from funcgrad.transforms.lifting import LiftedTrace
 
-__all__ = ["StagedProgram"]
-
 #: Names of operations that are cheaper to repeat in the backward half than their results are to keep.
 _LAYOUT = frozenset((
     "broadcast_in_dim", "convert_element_type", "copy", "expand_dims", "iota", "reshape", "rev", "squeeze", "transpose",

@@ -22,8 +22,6 @@ from funcgrad.transforms.control.staging import (
 )
 from funcgrad.transforms.transformed import check_functions
 
-__all__ = ["cond", "switch"]
-
 _NONE: Final[Any] = object()
 
 

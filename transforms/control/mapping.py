@@ -18,8 +18,6 @@ from funcgrad.transforms.vectorize import vmap
 from funcgrad.typing import PyTree
 from funcgrad.writable import as_results
 
-__all__ = ["associative_scan", "map"]
-
 
 def map(f: Callable[[Any], Any], xs: PyTree, *, batch_size: int | None = None) -> Any:
     """Apply ``f`` to every element along the first axes of ``xs``, one after the other, and stack the results.

@@ -39,8 +39,6 @@ from funcgrad.reverse import call_vjp, vjp_for_all
 from funcgrad.transforms.lifting import LiftedTrace
 from funcgrad.writable import as_argument, writable_result
 
-__all__ = ["Aval", "Captured", "as_jax_aval", "aval_of", "is_abstract", "is_batched_anywhere", "staged_call"]
-
 Leaves: TypeAlias = Sequence[Any]
 
 _WEAK = frozenset((int, float, complex))
