@@ -99,7 +99,7 @@ _MAX_ENTRIES = 50_000_000
 
 #: Module that defines the rules of elementwise operations, also of extensions; it identifies such operations.
 _ELEMENTWISE = elementwise.__module__
-_SAME_PATTERN = frozenset(operation.primitive for operation in (astype, conj, real, imag))  # type: ignore[attr-defined]
+_SAME_PATTERN = frozenset(operation.primitive for operation in (astype, conj, real, imag))
 
 
 class DependenceTrace(Trace):
@@ -192,14 +192,14 @@ class DependenceTrace(Trace):
         """Return the pattern of the operation itself, or None if it is not found."""
         shape = backend.shape_of(values[position])
         outs = [backend.shape_of(p) for p in parts]
-        if primitive is reduce_sum.primitive:  # type: ignore[attr-defined]
+        if primitive is reduce_sum.primitive:
             kept = _without_axes(shape, params["axis"])
             return self.matrix(_broadcast_numbers(kept, shape), np.arange(prod(shape)), prod(kept), prod(shape))
-        if primitive is products.matmul.primitive:  # type: ignore[attr-defined]
+        if primitive is products.matmul.primitive:
             return self._product_pattern(
                 _subscripts(*[len(backend.shape_of(v)) for v in values]), values, position, outs[0]
             )
-        if primitive is products.einsum.primitive:  # type: ignore[attr-defined]
+        if primitive is products.einsum.primitive:
             return self._product_pattern(params["subscripts"], values, position, outs[0])
         if primitive.runs_user_code or "callback" in primitive.name:  # a user's function is not called for trials
             return None

@@ -88,8 +88,7 @@ def multilinear(
     vjp_rules = [_VJPRule(name, rule) for rule in transposes]
     jvp_rules = [jvp(i) for i in range(len(vjp_rules))]
     call = _make_operation(name, impl, vjp_rules, jvp_rules, batch, multiple=False, conforms=conforms, direct=direct)
-    made: Primitive = call.primitive  # type: ignore[attr-defined]
-    made.foreign, made.operator = foreign, None if operator is None else operator.__name__
+    call.primitive.foreign, call.primitive.operator = foreign, None if operator is None else operator.__name__
     return call
 
 
@@ -511,7 +510,8 @@ class _FirstRules(_Rules):
 
 def _first_of(whole: Operation, vjp_rules: Sequence[_VJPRule | None], residuals: int) -> Operation:
     """Make the operation that returns the first result of ``whole``."""
-    name, multiple = whole.__name__, whole.primitive  # type: ignore[attr-defined]
+    name: str = whole.__name__
+    multiple: Any = whole.primitive
     rules = _FirstRules(whole, vjp_rules, residuals)
 
     def forward(args: Any, tangents: Any, params: Any) -> Any:

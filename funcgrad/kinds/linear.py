@@ -52,7 +52,7 @@ BatchRule: TypeAlias = Callable[[int, tuple[Any, ...], tuple[bool, ...], dict[st
 Batching: TypeAlias = Literal["elementwise", "leading", "axis", "loop"] | BatchRule
 
 
-def batch_rule(batching: Batching, operation: Callable[[], Operation]) -> BatchRule:
+def batch_rule(batching: Batching, operation: Callable[[], Callable[..., Any]]) -> BatchRule:
     """Return the batching rule that ``batching`` names, of the operation that ``operation()`` will return."""
     if callable(batching):
         return batching
@@ -72,7 +72,7 @@ def to_batch(x: Any, size: int) -> Any:
 
 
 def _elementwise(
-    call: Operation, size: int, args: tuple[Any, ...], batched: tuple[bool, ...], params: dict[str, Any]
+    call: Callable[..., Any], size: int, args: tuple[Any, ...], batched: tuple[bool, ...], params: dict[str, Any]
 ) -> Any:
     """Apply ``call`` to whole batches whose examples broadcast: give all batched arguments the same number of axes."""
     ranks = [len(backend.shape_of(a)) - b for a, b in zip(args, batched, strict=True)]
@@ -85,21 +85,25 @@ def _elementwise(
 
 
 def _leading(
-    call: Operation, size: int, args: tuple[Any, ...], batched: tuple[bool, ...], params: dict[str, Any]
+    call: Callable[..., Any], size: int, args: tuple[Any, ...], batched: tuple[bool, ...], params: dict[str, Any]
 ) -> Any:
     """Apply ``call``, which works on trailing axes and maps over all others, to whole batches."""
     whole = [a if b else to_batch(a, size) for a, b in zip(args, batched, strict=True)]
     return call(*whole, **params)
 
 
-def _axis(call: Operation, size: int, args: tuple[Any, ...], batched: tuple[bool, ...], params: dict[str, Any]) -> Any:
+def _axis(
+    call: Callable[..., Any], size: int, args: tuple[Any, ...], batched: tuple[bool, ...], params: dict[str, Any]
+) -> Any:
     """Apply ``call``, which works along ``axis``, a non-negative number or a tuple of these, to whole batches."""
     axis = params["axis"]
     shifted = axis + 1 if isinstance(axis, int) else tuple(a + 1 for a in axis)
     return _leading(call, size, args, batched, {**params, "axis": shifted})
 
 
-def _loop(call: Operation, size: int, args: tuple[Any, ...], batched: tuple[bool, ...], params: dict[str, Any]) -> Any:
+def _loop(
+    call: Callable[..., Any], size: int, args: tuple[Any, ...], batched: tuple[bool, ...], params: dict[str, Any]
+) -> Any:
     """Apply ``call`` to one example after another, and stack the results."""
     if not size:
         raise ShapeError(

@@ -14,7 +14,7 @@ from collections import UserList
 from collections.abc import Callable, Iterable, Sequence
 from threading import get_ident
 from types import FunctionType
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
@@ -33,14 +33,22 @@ _DEFINERS = ("funcgrad.kinds", "funcgrad.extend")
 #: Further sequences that NumPy converts to arrays, in addition to those of ``backend.is_sequence``.
 _SEQUENCES = (range, array, UserList)
 Rule: TypeAlias = Callable[..., Any]
-#: Result of a definer: a function of arrays, with the primitive as its attribute ``primitive``.
-Operation: TypeAlias = Callable[..., Any]
+
+
+class Operation(Protocol):
+    """Result of a definer: a function of arrays, with the primitive that it applies."""
+
+    __name__: str
+    primitive: Primitive
+
+    def __call__(self, /, *args: Any, **params: Any) -> Any:
+        """Apply the operation."""
 
 
 #: Names of reflected operators that are not the name of the operator with the prefix ``r``.
 _REFLECTED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
 #: Versions of primitives for tables, which keep labels; they return ``NotImplemented`` if arrays do not fit the table.
-TABLE_OPERATIONS: dict[Primitive, Operation] = {}
+TABLE_OPERATIONS: dict[Primitive, Callable[..., Any]] = {}
 #: List with the function that computes an operation on NumPy's masked arrays, or returns ``NotImplemented``.
 MASKED_OPERATION: list[Callable[[Primitive, tuple[Any, ...]], Any]] = []
 #: List with the function that makes an array from a list or a tuple, which may contain traced values.
@@ -355,14 +363,15 @@ def check_definition(name: Any, impl: Any, arity: int) -> None:
         )
 
 
-def finish_operation(primitive: Primitive, call: Operation | None = None) -> Operation:
+def finish_operation(primitive: Primitive, call: Callable[..., Any] | None = None) -> Operation:
     """Link a primitive and its function, by default ``bind``; set the function's name and module so that it pickles."""
-    call = call or primitive.call
-    call.primitive = primitive  # type: ignore[attr-defined]
-    call.__name__ = call.__qualname__ = primitive.name
+    made: Any = call or primitive.call
+    made.primitive = primitive
+    made.__name__ = made.__qualname__ = primitive.name
     frame: Any = sys._getframe(1)
     while frame.f_globals["__name__"].startswith(_DEFINERS) and frame.f_code.co_name != "<module>":
         frame = frame.f_back
-    call.__module__ = frame.f_globals["__name__"]
-    primitive.call = call
-    return call
+    made.__module__ = frame.f_globals["__name__"]
+    primitive.call = made
+    operation: Operation = made
+    return operation

@@ -27,7 +27,7 @@ def install() -> None:
         primitive = getattr(vars(own)["compute"], "primitive", None)
         if primitive is not None and ufunc.signature is None and ufunc.nout == 1:
             TABLE_OPERATIONS[primitive] = _elementwise(ufunc)
-    TABLE_OPERATIONS[matmul.primitive] = _product  # type: ignore[attr-defined]
+    TABLE_OPERATIONS[matmul.primitive] = _product
     MASKED_OPERATION.append(_of_masked_arrays)
 
 

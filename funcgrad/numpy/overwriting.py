@@ -168,7 +168,7 @@ def _overwrite_graph(x: Any, index: Any, y: Any, x_is_here: bool, y_is_here: boo
     operands = [x if x_is_here else _copy_for_graph(old), y if y_is_here else _copy_for_graph(y), *arrays]
     slots = tuple([trace.slot_of(a) for a in operands])
     ans = overwrite(old, index, y._val if y_is_here else y, alone)
-    made: Tracer = trace.record_result(write.primitive, slots, {"spec": spec}, ans)  # type: ignore[attr-defined]
+    made: Tracer = trace.record_result(write.primitive, slots, {"spec": spec}, ans)
     return made
 
 

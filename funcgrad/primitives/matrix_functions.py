@@ -89,7 +89,7 @@ def _eye(xp: Any, x: Any) -> Any:
 def _inverse(xp: Any, x: Any) -> Any:
     """Return the inverse; for singular matrices it is not finite."""
     with np.errstate(all="ignore"):
-        return lenient_inv.primitive.kernel(xp)(x)  # type: ignore[attr-defined]
+        return lenient_inv.primitive.kernel(xp)(x)
 
 
 def _repeat(xp: Any, times: int, step: Callable[[Any], Any], x: Any) -> Any:

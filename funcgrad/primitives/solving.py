@@ -97,7 +97,7 @@ def _linear_system(
     return finish_operation(made, call)
 
 
-def _linear_system_batch(call: Operation) -> Callable[..., Any]:
+def _linear_system_batch(call: Callable[..., Any]) -> Callable[..., Any]:
     """Return the batching rule: matrices broadcast, but a single matrix takes all right-hand sides at once."""
     aligned = batch_rule("elementwise", lambda: call)
 

@@ -28,7 +28,7 @@ from funcgrad.transforms.checking import Leaves, Problem, random_like
 from funcgrad.transforms.inspection.nodes import Node, Operand
 from funcgrad.transforms.transformed import Transformed
 
-CUSTOM = custom_call.primitive  # type: ignore[attr-defined]
+CUSTOM = custom_call.primitive
 
 
 class Run:

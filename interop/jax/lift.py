@@ -29,7 +29,7 @@ from funcgrad.transforms.transformed import Transformed, check_callable, name_of
 
 P = ParamSpec("P")
 
-CUSTOM: Primitive = custom_call.primitive  # type: ignore[attr-defined]
+CUSTOM: Primitive = custom_call.primitive
 
 
 class ClosedOverTracer(BaseException):

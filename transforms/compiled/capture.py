@@ -170,7 +170,7 @@ def _aval_for_tracer(x: Any) -> Any:
     return np.float64 if type(x) is np.float64 else aval_of(x) if type(x) is ndarray else None
 
 
-_CUSTOM: Primitive = custom_call.primitive  # type: ignore[attr-defined]
+_CUSTOM: Primitive = custom_call.primitive
 #: Code that calls the user's function or rules: operations that this code calls belong to no line of the user.
 _TRANSFORM_CODES = frozenset(id(fun.__code__) for fun in (capture, reverse.backward, reverse._visit))
 

@@ -13,7 +13,7 @@ from funcgrad.kinds.linear import broadcast_to
 from funcgrad.transforms.compiled.graphs import Const, Graph, Op, Question, Value, fact_of
 from funcgrad.transforms.compiled.storage import MAX_FILLED, is_ufunc
 
-_BROADCAST: Primitive = broadcast_to.primitive  # type: ignore[attr-defined]
+_BROADCAST: Primitive = broadcast_to.primitive
 
 #: Operations with the same bits for filled-in and for broadcast operands. Powers differ: they test for one number.
 _SAME_BITS_IF_FILLED = frozenset(("add", "subtract", "multiply", "divide"))

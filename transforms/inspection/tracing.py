@@ -338,7 +338,7 @@ def _saved_identities(saved: Any, known: dict[Any, Any], outs: tuple[int, ...]) 
     return tuple((known.get(key, ("own", outs, n)), size) for n, (key, size) in enumerate(saved_arrays(saved).items()))
 
 
-CUSTOM: Primitive = custom_call.primitive  # type: ignore[attr-defined]
+CUSTOM: Primitive = custom_call.primitive
 
 
 def with_stage_reports(fun: Any, watch: Any) -> Any:

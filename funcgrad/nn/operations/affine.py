@@ -55,7 +55,7 @@ def _dz(ct: Array, x: Array, shape: Shape) -> Any:
 
 def _batch(size: int, args: Any, batched: Any, params: Any) -> tuple[Any, bool]:
     x, y, z = args
-    whole = matmul.primitive.batch(size, (x, y), batched[:2], {})[0] if any(batched[:2]) else matmul(x, y)  # type: ignore[attr-defined]
+    whole = matmul.primitive.batch(size, (x, y), batched[:2], {})[0] if any(batched[:2]) else matmul(x, y)
     return whole + (z.reshape((size, 1, *z.shape[1:])) if batched[2] else z), True
 
 
