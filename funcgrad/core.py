@@ -77,8 +77,8 @@ class Trace:
     makes_records = False
     #: Number of leading axes of a tracer's value that the transformed function does not see.
     hidden_axes = 0
-    #: Whether the recorded program must give the same bits as a run without tracers. Rules then treat a tracer as they
-    #: treat the ndarray that the tracer holds.
+    #: Whether the recorded program must give the same bits as a run without tracers, see ``compiled.capture``. Rules
+    #: then treat a tracer as they treat the ndarray that the tracer holds.
     is_bit_exact = False
     #: Whether the tracers hold JAX values, or values for which XLA computes what a run without this trace computes.
     runs_jax = False

@@ -188,25 +188,6 @@ class GraphTrace(Trace):
         """Compute ``primitive`` one level out; return its result, and None or a function from its slots to a note."""
         return primitive.call(*args, **params), None
 
-    def compute_operator(self, operation: Callable[..., Any], *args: Any, in_place: bool = False) -> Any:
-        """Compute an operator of a tracer by the function ``operation``; subclasses may care about the last bits."""
-        return operation(*args)
-
-    def compute_function(self, operation: Callable[..., Any], *args: Any) -> Any:
-        """Compute ``operation`` for a NumPy function, or for the operator of a NumPy number and a tracer."""
-        return operation(*args)
-
-    def compute_for_rule(self, operation: Callable[..., Any], *args: Any, short: bool) -> Any:
-        """Compute ``operation`` for a rule of another trace; if ``short``, the rule may use Python's operator."""
-        return operation(*args)
-
-    def note_composed(self) -> None:
-        """Note that this run composes operations for a function that NumPy computes itself without this graph."""
-
-    def note_warning(self) -> bool:
-        """Note that the run gives a warning; return whether it was noted, so that it need not be given now."""
-        return False
-
     def note_decision(self, tracer: Tracer, answer: Any) -> None:
         """Note that Python read ``tracer`` and will branch on ``answer``: a bool, an int or an array.
 

@@ -114,9 +114,10 @@ def any_true(test: Callable[[Any], Any], x: Any) -> bool:
 
 def warn(text: str, category: type[Warning]) -> None:
     """Give a warning that points at the user's line; a run that is recorded for replay notes the warning."""
-    # a list, so that every graph notes the warning
-    noted = [trace.note_warning() for trace in unfinished_traces() if trace.is_bit_exact]
-    if not any(noted):
+    graphs = [trace for trace in unfinished_traces() if trace.is_bit_exact]
+    for graph in graphs:
+        graph.note_warning()
+    if not graphs:
         warnings.warn(text, category, user_stacklevel())
 
 

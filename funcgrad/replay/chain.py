@@ -150,9 +150,6 @@ class _NotingCounter:
     def __init__(self, numbers: Iterator[int], runs: tuple[Repetition, ...]) -> None:
         self.numbers, self.runs, self.thread = numbers, runs, threading.get_ident()
 
-    def __iter__(self) -> Iterator[int]:
-        return self
-
     def __next__(self) -> int:
         if threading.get_ident() != self.thread:
             for run in self.runs:

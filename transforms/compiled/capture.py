@@ -6,7 +6,7 @@ of its time. Here an operation is a tuple, and its source line is looked up once
 NumPy rounds some of Python's operators differently from its functions. ``x ** y`` of two numbers is C's power, while
 ``np.power(x, y)`` uses the loop for arrays, which differs in the last bit of one result in twenty. Products, powers and
 absolute values of complex numbers differ too, and so do products in place. The operators of a graph's tracer report
-which of the two a program calls, see ``graph.GraphTrace.compute_operator``.
+which of the two a program calls, see ``compute_operator``.
 """
 
 from __future__ import annotations
@@ -257,7 +257,7 @@ class Capture(GraphTrace):
         return tuple([tracer_of(a, self, v, _aval_for_tracer(a)) for a, v in zip(ans, outs, strict=True)])
 
     def compute_function(self, operation: Any, *args: Any) -> Any:
-        """Compute an operation that NumPy dispatched, which may be an operator of a NumPy number."""
+        """Compute ``operation`` for a NumPy function, or for the operator of a NumPy number and a tracer."""
         primitive = getattr(operation, "primitive", None)
         name = None if primitive is None else primitive.name
         first_is_mine = type(args[0]) is Tracer and args[0]._trace.is_bit_exact
@@ -290,7 +290,7 @@ class Capture(GraphTrace):
         return any(trace.level > self.level and trace.thread == self.thread for trace in unfinished_traces())
 
     def compute_for_rule(self, operation: Any, *args: Any, short: bool) -> Any:
-        """Compute an operator for a rule of another transform, whose fast paths use operators of doubles."""
+        """Compute ``operation`` for a rule of another trace; if ``short``, its fast path uses Python's operator."""
         primitive, values = operation.primitive, self._values(args)
         if any(issubclass(type(x), Tracer) for x in values):
             return operation(*args)
@@ -310,13 +310,12 @@ class Capture(GraphTrace):
         return self.graph.constant(x, self.is_reread(x))
 
     def note_composed(self) -> None:
-        """Mark the program for trials with more arguments."""
+        """Note that the run composes operations for a function of NumPy: the program needs trials of more arguments."""
         self.graph.rounding_sensitive = True
 
-    def note_warning(self) -> bool:
+    def note_warning(self) -> None:
         """Note that the function warns: it did so in the first run, and must do so again at each call."""
         self.graph.warns = True
-        return True
 
     def note_decision(self, tracer: Tracer, answer: Any) -> None:
         """Record a question; in a part that a checkpoint repeats it was answered before."""
