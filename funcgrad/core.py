@@ -508,7 +508,7 @@ def bind(primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) ->
     """Apply ``primitive`` in the innermost trace among ``args``, the array arguments; ``params`` are static."""
     top: Trace | None = None
     nested = False
-    for position, arg in enumerate(args):
+    for arg in args:
         if isinstance(arg, Tracer):
             trace = arg._trace
             if top is None:
@@ -517,8 +517,6 @@ def bind(primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) ->
                 nested = True
                 if trace.level > top.level:
                     top = trace
-        elif type(arg) is list or type(arg) is tuple:  # as NumPy does; tracers inside raise an error that says why
-            args = (*args[:position], np.asarray(arg), *args[position + 1 :])
     if top is None:
         return primitive.evaluate(args, params)
     if nested:  # the innermost trace may keep its arguments, and the program may write to the objects it holds
