@@ -21,7 +21,7 @@ from funcgrad.nn.operations import activations as prim
 from funcgrad.nn.operations.activations import gelu_by_tanh, gelu_exact
 from funcgrad.numpy.axes import normalize_axes, normalize_axis
 from funcgrad.numpy.creation import as_value
-from funcgrad.numpy.faces import docstring, set_identity
+from funcgrad.numpy.function_tables import docstring, set_identity
 from funcgrad.numpy.reducing import as_scalar, count_of_elements
 from funcgrad.numpy.reductions import mean as mean_of
 from funcgrad.numpy.special import log_softmax, logsumexp, softmax

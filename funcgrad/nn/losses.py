@@ -21,7 +21,7 @@ from funcgrad.nn.operations import activations as prim
 from funcgrad.nn.operations.cross_entropy import class_cross_entropy, cross_entropy, weighted
 from funcgrad.numpy.axes import normalize_axes
 from funcgrad.numpy.creation import as_value
-from funcgrad.numpy.faces import with_signature_of
+from funcgrad.numpy.function_tables import with_signature_of
 from funcgrad.numpy.reducing import as_scalar, count_of_elements, merge_axes
 from funcgrad.numpy.reductions import sum as summed
 from funcgrad.numpy.special import log_softmax

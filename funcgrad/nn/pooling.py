@@ -15,7 +15,7 @@ from funcgrad.nn.narrow import floating, restored, widened
 from funcgrad.nn.operations.pooling import pool_max, window_sum
 from funcgrad.numpy.axes import normalize_axes
 from funcgrad.numpy.creation import as_value
-from funcgrad.numpy.faces import with_signature_of
+from funcgrad.numpy.function_tables import with_signature_of
 from funcgrad.primitives.arithmetic import negative
 from funcgrad.typing import Array, ArrayLike
 from funcgrad.views import inverse_permutation

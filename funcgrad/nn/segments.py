@@ -14,7 +14,7 @@ from funcgrad.kinds.linear import astype, reshape
 from funcgrad.nn.narrow import floating
 from funcgrad.nn.operations.segments import segment_extremum, segment_total
 from funcgrad.numpy.creation import as_value
-from funcgrad.numpy.faces import with_signature_of
+from funcgrad.numpy.function_tables import with_signature_of
 from funcgrad.numpy.joining import concatenate
 from funcgrad.numpy.sorting import argsort, searchsorted
 from funcgrad.primitives.comparison import equal, greater_equal, less, logical_or, where

@@ -20,7 +20,7 @@ from funcgrad.errors import InputError, ShapeError
 from funcgrad.kinds.linear import conj
 from funcgrad.numpy.axes import normalize_axis
 from funcgrad.numpy.creation import as_buffer, as_value, astype
-from funcgrad.numpy.faces import docstring, set_identity
+from funcgrad.numpy.function_tables import docstring, set_identity
 from funcgrad.numpy.output import compute_into
 from funcgrad.numpy.peeking import is_numpy_only, warn
 from funcgrad.numpy.rearranging import roll

@@ -18,7 +18,7 @@ from funcgrad.errors import InputError
 from funcgrad.kinds.linear import broadcast_to, permute, reshape
 from funcgrad.numpy.axes import keepdims_shape
 from funcgrad.numpy.creation import as_value
-from funcgrad.numpy.faces import function_table
+from funcgrad.numpy.function_tables import function_table
 from funcgrad.numpy.layout import in_memory_order
 from funcgrad.numpy.output import compute_into
 from funcgrad.numpy.peeking import any_true

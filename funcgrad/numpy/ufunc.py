@@ -21,7 +21,7 @@ import numpy as np
 
 from funcgrad.core import Tracer
 from funcgrad.generated import make_function
-from funcgrad.numpy.faces import docstring, stub
+from funcgrad.numpy.function_tables import docstring, stub
 from funcgrad.numpy.ufunc_methods import DEFAULTS, Ufunc, apply_gufunc, apply_ufunc, check_options
 from funcgrad.primitives.arithmetic import as_numpy_number
 from funcgrad.typing import Array, ArrayLike

@@ -14,7 +14,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import numpy as np
 
 from funcgrad.errors import InputError
-from funcgrad.numpy.faces import function_table
+from funcgrad.numpy.function_tables import function_table
 from funcgrad.numpy.peeking import is_plain
 from funcgrad.numpy_code import run_anywhere
 from funcgrad.optional import import_scipy

@@ -20,7 +20,7 @@ from funcgrad.core import Tracer
 from funcgrad.errors import InputError
 from funcgrad.extend import primitive
 from funcgrad.kinds.rules import Operation
-from funcgrad.numpy.faces import with_signature_of
+from funcgrad.numpy.function_tables import with_signature_of
 from funcgrad.numpy.peeking import is_plain
 from funcgrad.optional import import_scipy
 from funcgrad.primitives.solving import adjoint

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from funcgrad.numpy.creation import as_value
-from funcgrad.numpy.faces import function_table
+from funcgrad.numpy.function_tables import function_table
 from funcgrad.numpy.shaping import size
 from funcgrad.optional import import_scipy
 from funcgrad.scipy.optimize.implicit import (

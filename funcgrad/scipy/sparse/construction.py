@@ -12,7 +12,7 @@ from funcgrad import backend
 from funcgrad.core import Tracer
 from funcgrad.errors import ShapeError
 from funcgrad.numpy.creation import as_value
-from funcgrad.numpy.faces import function_table
+from funcgrad.numpy.function_tables import function_table
 from funcgrad.numpy.peeking import is_plain
 from funcgrad.numpy.reducing import as_floating
 from funcgrad.optional import import_scipy

@@ -14,7 +14,7 @@ from funcgrad import backend
 from funcgrad.core import Tracer, describe
 from funcgrad.errors import InputError, NotDifferentiableError, ShapeError
 from funcgrad.numpy.creation import as_value
-from funcgrad.numpy.faces import function_table
+from funcgrad.numpy.function_tables import function_table
 from funcgrad.numpy.joining import stack
 from funcgrad.numpy.reducing import as_floating
 from funcgrad.scipy.special.operations import bessel_related as prim

@@ -18,7 +18,7 @@ import numpy as np
 import funcgrad.numpy as fnp
 from funcgrad import backend
 from funcgrad.numpy.creation import as_value
-from funcgrad.numpy.faces import docstring, stub
+from funcgrad.numpy.function_tables import docstring, stub
 from funcgrad.numpy.ufunc_methods import DEFAULTS, apply_ufunc
 from funcgrad.optional import special
 

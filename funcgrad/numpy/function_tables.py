@@ -64,12 +64,12 @@ def with_signature_of(model: Callable[P, R]) -> Callable[[Callable[..., R]], Cal
         ('(x, factor=2.0)', -3.0)
     """
 
-    def dress(fun: Callable[..., R]) -> Callable[P, R]:
+    def decorate(fun: Callable[..., R]) -> Callable[P, R]:
         fun.__annotations__ = model.__annotations__
         fun.__signature__ = signature(model)  # type: ignore[attr-defined]
         return fun
 
-    return dress
+    return decorate
 
 
 def function_table(template: Callable[Concatenate[str, P], R]) -> Callable[..., Callable[P, R]]:
@@ -99,10 +99,10 @@ def function_table(template: Callable[Concatenate[str, P], R]) -> Callable[..., 
         def call(*args: Any, **kwargs: Any) -> Any:
             return compute(name, *args, **kwargs)
 
-        dressed: Any = set_identity(call, given.__module__, name, docstring(text, example, shows))
-        dressed.__annotations__ = {key: value for key, value in given.__annotations__.items() if key != "name"}
-        dressed.__signature__ = plain.replace(parameters=own)
-        return cast(Callable[P, R], dressed)
+        made: Any = set_identity(call, given.__module__, name, docstring(text, example, shows))
+        made.__annotations__ = {key: value for key, value in given.__annotations__.items() if key != "name"}
+        made.__signature__ = plain.replace(parameters=own)
+        return cast(Callable[P, R], made)
 
     return row
 
@@ -125,7 +125,7 @@ def stub(module: str, call: str, doc: str) -> Any:
     name, arguments = plain.rstrip(")").split("(")
     parameters = [Parameter(p, Parameter.POSITIONAL_ONLY, annotation="ArrayLike") for p in arguments.split(", ")]
     result = result or "Array"
-    dressed: Any = set_identity(fun, module, name, doc)
-    dressed.__annotations__ = {**{p.name: "ArrayLike" for p in parameters}, "return": result}
-    dressed.__signature__ = Signature(parameters, return_annotation=result)
-    return dressed
+    made: Any = set_identity(fun, module, name, doc)
+    made.__annotations__ = {**{p.name: "ArrayLike" for p in parameters}, "return": result}
+    made.__signature__ = Signature(parameters, return_annotation=result)
+    return made
