@@ -138,6 +138,6 @@ def mirrors(fun: Callable[P, R]) -> Callable[P, R]:
 
 
 def mirror_rows(template: Callable[Concatenate[str, P], R]) -> Callable[..., Callable[P, R]]:
-    """Return ``faces.rows`` of ``template``, with each function it makes wrapped in ``mirrors``."""
+    """Return ``function_table`` of ``template``, with each function it makes wrapped in ``mirrors``."""
     row = function_table(template)
     return lambda *said, **defaults: mirrors(row(*said, **defaults))
