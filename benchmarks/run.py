@@ -87,7 +87,7 @@ def main() -> None:
     if options.task:
         print(json.dumps(task(*options.task, quick=options.quick)))
         return
-    report = {"setting": describe_machine(), "quick": options.quick, "programs": [], "claims": []}
+    report = {"setting": describe_machine(), "quick": options.quick, "only": options.only, "programs": [], "claims": []}
     print("\n".join(f"{name}: {value}" for name, value in report["setting"].items()), end="\n\n")
     wanted = re.compile(options.only, re.IGNORECASE)
     chosen = [program for name, program in measuring.find(options.quick).items() if wanted.search(name)]

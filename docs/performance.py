@@ -2,12 +2,13 @@
 
 python docs/performance.py out/benchmarks.json   keeps that JSON as benchmarks/results.json, and writes the page from it
 python docs/performance.py                       writes the page from benchmarks/results.json
+
+Figures of ``make bench ONLY=...`` replace those of the same programs; the page says when these were measured.
 """
 
 from __future__ import annotations
 
 import json
-import shutil
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -16,6 +17,7 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent / "benchmarks")]
 
+import measuring  # noqa: E402
 from table import COLUMNS, duration, memory_ratio, number  # noqa: E402
 
 PAGE = HERE / "performance.md"
@@ -145,11 +147,28 @@ def counted(report: Report, what: str, find: Callable[[dict[str, Any]], dict[str
 def figures(report: Report) -> str:
     """Return the text between the marks."""
     setting = "; ".join(f"{key}: {value}" for key, value in report["setting"].items())
-    text = [BEGIN, "", f"Measured by `make bench` ({setting}).", "", METHOD, ""]
+    text = [BEGIN, "", f"Measured by `make bench` ({setting}).", "", *measured_later(report), METHOD, ""]
     text += [*times(report), "### Wins and losses", "", *standing(report)]
     text += ["### Peak of memory", "", MEMORY, "", *memory(report)]
     text += ["### funcgrad against itself and against compiled JAX", "", OWN, "", *own(report), END]
     return "\n".join(text)
+
+
+def merged(kept: Report, new: Report) -> Report:
+    """Return the report ``kept`` with the programs that ``new`` measured again, or first, and when it did."""
+    when = f"{new['setting']['date']}, {new['setting']['funcgrad']}"
+    measured = {program["name"]: {**program, "measured": when} for program in new["programs"]}
+    programs = {program["name"]: program for program in kept["programs"]} | measured
+    return {**kept, "programs": [programs[name] for name in measuring.find(quick=False) if name in programs]}
+
+
+def measured_later(report: Report) -> list[str]:
+    """Say which programs were measured later than the others."""
+    when: dict[str, list[str]] = {}
+    for program in report["programs"]:
+        if "measured" in program:
+            when.setdefault(program["measured"], []).append(program["name"])
+    return [f"Measured later ({setting}): {'; '.join(names)}.\n" for setting, names in when.items()]
 
 
 def page(text: str, report: Report) -> str:
@@ -165,9 +184,12 @@ def main() -> None:
     """Write the page."""
     if len(sys.argv) > 1:
         source = Path(sys.argv[1])
-        if json.loads(source.read_text())["quick"]:
+        report = json.loads(source.read_text())
+        if report["quick"]:
             sys.exit(f"{source} is of a quick run, whose figures mean nothing: run make bench")
-        shutil.copy(source, RESULTS)
+        if report.get("only"):
+            report = merged(json.loads(RESULTS.read_text()), report)
+        RESULTS.write_text(json.dumps(report, indent=1) + "\n")
     PAGE.write_text(page(PAGE.read_text(), json.loads(RESULTS.read_text())))
     print(f"wrote {PAGE}")
 

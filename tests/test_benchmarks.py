@@ -145,3 +145,14 @@ def test_page_shows_stored_figures(performance):
     assert not kept["quick"]
     text = performance.PAGE.read_text()
     assert performance.page(text, kept) == text, "run: python docs/performance.py"
+
+
+def test_programs_measured_again_replace_older_figures(performance):
+    kept = json.loads(performance.RESULTS.read_text())
+    kept["programs"] = [{**program, "us": 1.0} for program in kept["programs"]]
+    again = {**kept["programs"][3], "us": 2.0}
+    new = {"setting": {"date": "2030-01-01", "funcgrad": "9.9"}, "programs": [again]}
+    both = performance.merged(kept, new)
+    assert [program["us"] for program in both["programs"]].count(2.0) == 1
+    assert performance.measured_later(kept | {"programs": [again]}) == []
+    assert performance.measured_later(both) == [f"Measured later (2030-01-01, 9.9): {again['name']}.\n"]
