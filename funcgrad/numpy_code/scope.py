@@ -28,6 +28,7 @@ from funcgrad.numpy_code.libraries import package_of
 from funcgrad.numpy_code.names import is_mirrored, replacement_in_calls
 from funcgrad.numpy_code.reading import READER_MODULES, TABLE_CLASSES
 from funcgrad.numpy_code.replacements import current_run
+from funcgrad.numpy_code.xarrays import MISSING_OVERRIDES
 
 _MISSING: Any = object()
 #: Key under which the globals of a rebuilt function keep their ``Globals``.
@@ -42,28 +43,12 @@ def _accepting_traced(contains_nan: Any) -> Any:
     return partial(contains_nan, xp_omit_okay=True) if knows else contains_nan
 
 
-def fill_forward(array: Any, n: Any = None, axis: int = -1) -> Any:
-    """Replace each missing number by the last one before it, at most ``n`` places away, as bottleneck's ``push``.
-
-    Example:
-        >>> fill_forward(np.array([np.nan, 1.0, np.nan, np.nan]), n=1)
-        array([nan,  1.,  1., nan])
-    """
-    rows = fnp.moveaxis(array, axis, -1)
-    places = np.arange(rows.shape[-1])
-    last = fnp.maximum.accumulate(fnp.where(fnp.isnan(rows), 0, places), axis=-1)
-    found = fnp.take_along_axis(rows, last, axis=-1)
-    if n is not None:
-        found = fnp.where(places - last <= n, found, np.nan)
-    return fnp.moveaxis(found, -1, axis)
-
-
 #: Replacements that hold in one module only. The decorator of the functions of ``scipy.stats`` handles
 #: ``nan_policy``, and an ``axis`` that a function lacks, for NumPy arrays only; the functions check arrays themselves.
 #: Since SciPy 1.18 an operator keeps the namespace of its arrays: None means NumPy's, as outside of a run.
 _MODULE_OVERRIDES: dict[str, dict[str, Callable[[Any], Any]]] = {
     "scipy.stats._axis_nan_policy": {"is_numpy": lambda _: lambda xp: True, "_contains_nan": _accepting_traced},
-    "xarray.core.missing": {"push": lambda _: fill_forward},
+    "xarray.core.missing": MISSING_OVERRIDES,
     "scipy.sparse.linalg._interface": {"array_namespace": lambda _: lambda *arrays, **options: None},
 }
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+import funcgrad.numpy as fnp
 from funcgrad import tree
 from funcgrad.core import READ_ONLY, Tracer
 from funcgrad.numpy import tables
@@ -22,7 +23,7 @@ from funcgrad.numpy.tables import TableArray, unwrap_from_table, wrap_for_table
 from funcgrad.numpy_code.libraries import REBUILT_METHODS
 from funcgrad.writable import COPY_ON_WRITE, is_buffer, make_buffer
 
-__all__ = ["accept_traced", "accepted", "adopt", "constructor", "has_adopted", "of_arrays"]
+__all__ = ["MISSING_OVERRIDES", "accept_traced", "accepted", "adopt", "constructor", "has_adopted", "of_arrays"]
 
 _TABLES = ("DataArray", "Dataset", "Variable")
 #: Ends of the names of the classes whose objects are adopted.
@@ -199,3 +200,43 @@ def _values(self: Any) -> Any:
 def _set_data(self: Any, data: Any) -> None:
     """Replace the numbers of a table."""
     _original_class(self).data.fset(self, accepted(data))
+
+
+# ---- module xarray.core.missing --------------------------------------------------------------------------------------
+
+
+def fill_forward(array: Any, n: Any = None, axis: int = -1) -> Any:
+    """Replace each missing number by the last one before it, at most ``n`` places away, as bottleneck's ``push``.
+
+    Example:
+        >>> fill_forward(np.array([np.nan, 1.0, np.nan, np.nan]), n=1)
+        array([nan,  1.,  1., nan])
+    """
+    rows = fnp.moveaxis(array, axis, -1)
+    places = np.arange(rows.shape[-1])
+    last = fnp.maximum.accumulate(fnp.where(fnp.isnan(rows), 0, places), axis=-1)
+    found = fnp.take_along_axis(rows, last, axis=-1)
+    if n is not None:
+        found = fnp.where(places - last <= n, found, np.nan)
+    return fnp.moveaxis(found, -1, axis)
+
+
+def _with_flat_places(interp1d: Callable[..., Any]) -> Callable[..., Any]:
+    """Return xarray's ``_interp1d``, which reads the memory of results with several axes, for places along one axis."""
+
+    def call(var: Any, x: Any, new_x: Any, func: Any, kwargs: Any) -> Any:
+        (places,) = new_x
+        if places.ndim < 2:
+            return interp1d(var, x, new_x, func, kwargs)
+        found = interp1d(var, x, [places.stack({"⟨places⟩": places.dims})], func, kwargs)
+        return found.reshape(*found.shape[:-1], *places.shape)
+
+    return call
+
+
+#: Replacements for functions of the module; ``_localize`` drops points that are far from the places, by their numbers.
+MISSING_OVERRIDES: dict[str, Callable[[Any], Any]] = {
+    "push": lambda _: fill_forward,
+    "_interp1d": _with_flat_places,
+    "_localize": lambda _: lambda obj, places: (obj, places),
+}

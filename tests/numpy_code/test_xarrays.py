@@ -24,11 +24,15 @@ WRITTEN_VALUES = WRITTEN.values
 
 
 def line(x):
-    return xr.DataArray(x, dims="t", coords={"t": T, "g": ("t", list("aabbca"))}, name="v", attrs={"unit": "K"})
+    return xr.DataArray(x, dims="t", coords={"t": T}, name="v", attrs={"unit": "K"})
 
 
 def days(x):
     return xr.DataArray(x, dims="t", coords={"t": pd.date_range("2020-01-01", periods=6, freq="12h")})
+
+
+def places(x):
+    return xr.DataArray((2 + 0.1 * x).reshape(2, 3), dims=("y", "z"))  # in xarray 2024.11, one axis makes an index
 
 
 def gaps(x):
@@ -59,8 +63,9 @@ METHODS = {
     "interp, nearest": lambda x: line(x**2).interp(t=[0.2, 1.3, 5.0], method="nearest"),
     "interp, cubic": lambda x: line(x**2).interp(t=[0.2, 1.3, 5.0], method="cubic"),
     "interp on a plane": lambda x: (GRID * line(x**2)).interp(t=[0.2, 1.3], x=[12.0, 25.0]),
-    "interp at traced places": lambda x: (GRID * line(x)).interp(t=xr.DataArray(2 + 0.1 * x, dims="z")),
-    "interp of constants at a traced place": lambda x: GRID.interp(t=2 + 0.1 * x[0] ** 2),
+    "interp at traced places": lambda x: (GRID * line(x)).interp(t=places(x)),
+    "interp along one axis at traced places": lambda x: line(x**2).interp(t=places(x)),
+    "interp of constants at traced places": lambda x: GRID.interp(t=places(x**2)),
     "interp_like": lambda x: line(x**2).interp_like(xr.DataArray([1.0, 2.0], dims="t", coords={"t": [0.5, 2.7]})),
     "interp after other methods": lambda x: np.exp(line(x).rolling(t=2).mean().dropna("t")).interp(t=[1.3, 2.0]),
     "resample": lambda x: days(x**2).resample(t="6h").interpolate("linear"),
@@ -69,7 +74,9 @@ METHODS = {
     "reduce": lambda x: (GRID * line(x**2)).reduce(np.mean, "t"),
     "windows reduced": lambda x: line(x**2).rolling(t=3).reduce(np.sum),
     "deviation in windows": lambda x: line(x**2).rolling(t=3).var() ** 0.5,
-    "groups": lambda x: line(x**2).groupby("g").map(lambda part: part - part.mean()),
+    "groups": lambda x: (
+        line(x**2).assign_coords(g=("t", list("aabbca"))).groupby("g").map(lambda part: part - part.mean())
+    ),
     "to_pandas": lambda x: (line(x).to_pandas() ** 2).sum() + (line(x).to_series() ** 3).sum(),
     "values": lambda x: (line(x).values ** 2).sum() + (line(x).to_numpy() ** 3).sum(),
     "full_like": lambda x: xr.full_like(GRID, x[0] ** 2),
@@ -146,7 +153,7 @@ def write_to_views(x):
     made.T[3] = x[1] ** 2
     made.copy(deep=False)[0] = x[2] ** 2
     made.copy()[5] = 7.0
-    return xr.Dataset({"made": made, "part": part.drop_vars(["t", "g"]).rename(t="u")})
+    return xr.Dataset({"made": made, "part": part.drop_vars("t").rename(t="u")})
 
 
 def write_to_shared_arrays(x):
