@@ -161,7 +161,7 @@ def _takes_plain_values(name: str) -> str:
     if name in ("pandas", "xarray"):
         example = "table.to_numpy() @ x for table @ x"
         if name == "xarray":
-            example = "scipy.interpolate.interp1d(t, table.data) for table.interp"
+            example = "numpy.interp(t, labels, table.data) for table.interp"
         return f"{name} accepts no traced values here: compute with arrays, such as {example}."
     return (
         f"{name} accepts no traced values: pass stop_gradient(x) if its result is a constant, or give the function "

@@ -72,11 +72,14 @@ class TableArray(Proxy):
     def __getitem__(self, key: Any) -> Any:
         return _wrap_like(self, self._val[unwrap_from_table(key)])
 
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self._val[unwrap_from_table(key)] = unwrap_from_table(value)
+
     def __copy__(self) -> TableArray:
         return TableArray(self._val)
 
     def __deepcopy__(self, memo: Any) -> TableArray:
-        return TableArray(self._val)
+        return TableArray(self._val.copy())
 
     def __len__(self) -> int:
         return len(self._val)
@@ -116,7 +119,8 @@ def _wrap_like(given: Any, x: Any) -> Any:
     if type(x) in (list, tuple):
         return type(x)([_wrap_like(given, part) for part in x])
     is_number = isinstance(x, np.ndarray) and x.dtype.kind in "fc"
-    return TableArray(x) if is_number and not isinstance(unwrap_from_table(given), Tracer) else wrap_for_table(x)
+    given = unwrap_from_table(given)
+    return TableArray(x) if is_number and (is_buffer(given) or not isinstance(given, Tracer)) else wrap_for_table(x)
 
 
 BINARY = "add sub mul truediv floordiv mod pow matmul lt le gt ge eq ne and or xor"
@@ -200,32 +204,23 @@ CONSTRUCTING_METHODS = frozenset(("from_dict", "from_records"))
 
 
 def table_constructor(cls: Any) -> Callable[..., Any]:
-    """Return a function that constructs tables of ``cls`` and also accepts traced arrays; pandas' has ``from_dict``.
+    """Return a function that constructs tables of ``cls`` and also accepts traced arrays; it has ``from_dict``.
 
     Args:
-        cls: ``Series`` or ``DataFrame`` of pandas, ``DataArray``, ``Variable`` or ``Dataset`` of xarray.
+        cls: ``Series`` or ``DataFrame`` of pandas.
     """
-    of_pandas = cls.__module__.partition(".")[0] == "pandas"
 
     def inside(x: Any) -> Any:
         if type(x) is dict:
             return {name: inside(part) for name, part in x.items()}
-        if of_pandas and type(x) is list:
+        if type(x) is list:
             column = import_module("funcgrad.numpy.columns").column_of_rows(x)
             return x if column is None else column
-        if type(x) is tuple:  # names of axes together with the values
-            return tuple(map(inside, x))
-        if of_pandas and is_buffer(x):
+        if is_buffer(x):
             return np.array(x._val)
-        if not issubclass(type(x), Tracer) or is_buffer(x) or (of_pandas and not x.ndim):
+        if not issubclass(type(x), Tracer) or not x.ndim:
             return x
-        if not of_pandas:
-            return TableArray(x)
         return import_module("funcgrad.numpy.frames").as_table(x)
-
-    def of_xarray(*args: Any, **kwargs: Any) -> Any:
-        register_loaded()
-        return accept_traced(cls(*map(inside, args), **{name: inside(x) for name, x in kwargs.items()}))
 
     def made(*args: Any, **kwargs: Any) -> Any:
         register_loaded()
@@ -240,17 +235,20 @@ def table_constructor(cls: Any) -> Callable[..., Any]:
         found = kind(*map(inside, args), **{name: inside(x) for name, x in kwargs.items()})
         return frames.accept_traced(frames.with_traced_columns(found))
 
-    return _with_constructing_methods(made, cls) if of_pandas else of_xarray
+    return _with_constructing_methods(made, cls)
 
 
-def _with_constructing_methods(made: Any, cls: Any) -> Any:
+def _with_constructing_methods(made: Any, cls: Any) -> Callable[..., Any]:
     """Give ``made`` the methods of a class of pandas that construct tables."""
     if hasattr(cls, "from_dict"):
         made.from_dict = partial(cls.from_dict.__func__, made)  # which calls ``made`` in place of the class
         made.from_records = lambda *args, **kwargs: made(cls.from_records(*args, **kwargs))
-    return made
+    found: Callable[..., Any] = made
+    return found
 
 
+#: By class of xarray, the functions that flatten and unflatten a table.
+PYTREES: dict[Any, tuple[Callable[..., Any], Callable[..., Any]]] = {}
 #: Names of libraries whose tables are registered as containers.
 REGISTERED: set[str] = set()
 tree.register_pytree_node(TableArray, lambda x: ((x._val,), None), lambda _, leaves: wrap_for_table(*leaves))
@@ -261,7 +259,8 @@ tree.register_pytree_node(TableArray, lambda x: ((x._val,), None), lambda _, lea
 
 def _register_xarray(xr: Any) -> None:
     def parts(array: Any) -> tuple[Any, Any]:
-        data, dims = array.variable._data, array.variable.dims
+        variable = getattr(array, "variable", array)
+        data, dims = variable._data, variable.dims
         shape = tuple(getattr(data, "shape", None) or [1] * len(dims)) if dims else ()
         return (unwrap_from_table(data),), Labels(array.copy(deep=False, data=np.broadcast_to(0.0, shape)))
 
@@ -271,7 +270,7 @@ def _register_xarray(xr: Any) -> None:
         if not fits_shape(leaf, shell.shape):
             return leaf
         made = shell.copy(deep=False)
-        made.variable._data = wrap_for_table(leaf)
+        getattr(made, "variable", made)._data = wrap_for_table(leaf)
         return made
 
     def variables(table: Any) -> tuple[Any, Any]:
@@ -289,19 +288,9 @@ def _register_xarray(xr: Any) -> None:
             made._variables[name]._data = wrap_for_table(leaf)
         return made
 
-    tree.register_pytree_node(xr.DataArray, parts, whole)
-    tree.register_pytree_node(xr.Dataset, variables, dataset)
-
-
-def accept_traced(table: Any) -> Any:
-    """Return a table of xarray whose operators accept traced values: its numeric arrays become ``TableArray``."""
-    if type(table).__name__ == "Dataset":
-        return table.assign({name: accept_traced(array) for name, array in table.data_vars.items()})
-    if not _is_numeric(data := table.variable._data) or not isinstance(data, np.ndarray):
-        return table
-    made = table.copy(deep=False)
-    made.variable._data = TableArray(data)
-    return made
+    PYTREES.update({xr.DataArray: (parts, whole), xr.Variable: (parts, whole), xr.Dataset: (variables, dataset)})
+    for cls, functions in PYTREES.items():
+        tree.register_pytree_node(cls, *functions)
 
 
 def _is_numeric(x: Any) -> bool:

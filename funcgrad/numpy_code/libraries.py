@@ -15,6 +15,22 @@ _LIBRARIES = (
 )
 #: Packages whose functions and classes stay unchanged.
 KEPT_PACKAGES = (sys.stdlib_module_names - set(NUMBER_MODULES) - {"__main__"}).union(_LIBRARIES.split())
+#: Code of kept packages that is rebuilt all the same, because it gives arrays to NumPy, SciPy and pandas: the names of
+#: modules, and of methods.
+REBUILT_MODULES = frozenset(("xarray.core.missing", "xarray.computation.fit"))
+REBUILT_METHODS = frozenset(
+    ("_weighted_quantile", "bfill", "curvefit", "ffill", "interp", "interpolate_na", "to_pandas", "to_series")
+)
+
+
+def is_kept(module: Any) -> bool:
+    """Whether functions and classes of a module stay unchanged, given its name.
+
+    Example:
+        >>> is_kept("pandas"), is_kept("numpy.linalg"), is_kept("xarray.core.missing")
+        (True, False, False)
+    """
+    return package_of(module) in KEPT_PACKAGES and module not in REBUILT_MODULES
 
 
 def package_of(module: Any) -> str | None:

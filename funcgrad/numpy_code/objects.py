@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 import funcgrad.numpy as fnp
-from funcgrad.numpy import tables
 from funcgrad.numpy_code.matrices import matrix
 from funcgrad.numpy_code.own import own
 from funcgrad.numpy_code.random import Random
 from funcgrad.numpy_code.sparse.objects import ConstantMatrix
+from funcgrad.numpy_code.xarrays import accept_traced
 
 Translate = Callable[[Any], tuple[Any, bool]]
 
@@ -115,6 +115,9 @@ REBUILDERS: dict[Any, Callable[[Any, Translate], Any]] = {
     "scipy.stats._distn_infrastructure.rv_continuous_frozen": _frozen,
     "scipy.stats._distn_infrastructure.rv_discrete_frozen": _frozen,
     **dict.fromkeys(("numpy.ma.MaskedArray", "numpy.ma.core.MaskedArray"), _masked),
+    **{
+        f"xarray.core.{name}": accept_traced for name in ("dataarray.DataArray", "dataset.Dataset", "variable.Variable")
+    },
     "numpy.matrix": lambda value, translate: matrix(translate(np.asarray(value))[0]),
 }
 #: Functions that return funcgrad's object for another one, by the full name of its class.
@@ -141,7 +144,6 @@ MAKERS: dict[str, Callable[[Any], Any]] = {
         f"pandas.{name}": lambda value: own("numpy.frames").accept_traced(value)
         for name in ("Series", "DataFrame", "core.series.Series", "core.frame.DataFrame")
     },
-    **{f"xarray.core.{name}": tables.accept_traced for name in ("dataarray.DataArray", "dataset.Dataset")},
     **{
         f"scipy.sparse._{home}.{home}_{kind}": ConstantMatrix
         for home in ("bsr", "coo", "csc", "csr", "dia", "dok", "lil")

@@ -17,6 +17,7 @@ from funcgrad.numpy.concretization import check_text, refuse_conversion
 from funcgrad.numpy.tables import table_constructor
 from funcgrad.numpy_code.libraries import KEPT_PACKAGES, package_of
 from funcgrad.numpy_code.tables import function_of_pandas, function_of_xarray
+from funcgrad.numpy_code.xarrays import constructor
 
 #: Functions and classes that read numbers from texts, by module of Python.
 READER_MODULES = {
@@ -52,7 +53,7 @@ def refusing_reader(value: Any) -> Any:
     """
     home = (package_of(getattr(value, "__module__", None)) or "").lstrip("_")
     if home in TABLE_CLASSES and isinstance(value, type) and value.__name__ in TABLE_CLASSES[home]:
-        return table_constructor(value)
+        return table_constructor(value) if home == "pandas" else constructor(value)
     if home in TABLE_CLASSES:
         return function_of_pandas(value) if home == "pandas" else function_of_xarray(value)
     if home not in READER_MODULES or getattr(value, "__name__", None) not in READER_MODULES[home]:

@@ -24,6 +24,7 @@ from funcgrad.numpy_code.reading import reads_texts
 from funcgrad.numpy_code.replacements import PLAIN_TYPES, end_run, run_of_thread
 from funcgrad.numpy_code.scope import globals_object, refresh
 from funcgrad.numpy_code.translation import FUNCTIONS, READ_ONLY_ARRAYS, WRITABLE_ARRAYS, Translator
+from funcgrad.numpy_code.xarrays import has_adopted
 from funcgrad.shared_state import FORMAT_ERROR, pending_refusals
 from funcgrad.writable import Proxy, as_constant, is_buffer
 
@@ -218,7 +219,7 @@ def _with_original_classes(out: Any) -> Any:
     out = with_original_namedtuples(out)
     leaves, spec = tree.flatten(out)
     if not any(has_rebuilt_class(leaf) or isinstance(leaf, Proxy) for leaf in leaves):
-        return out
+        return tree.unflatten(spec, leaves) if has_adopted() and leaves else out
     leaves = [leaf.as_result() if isinstance(leaf, Proxy) else leaf for leaf in leaves]
     return tree.unflatten(spec, [original(leaf) if has_rebuilt_class(leaf) else leaf for leaf in leaves])
 

@@ -28,6 +28,7 @@ from funcgrad.numpy_code.libraries import package_of
 from funcgrad.numpy_code.names import is_mirrored, replacement_in_calls
 from funcgrad.numpy_code.reading import READER_MODULES, TABLE_CLASSES
 from funcgrad.numpy_code.replacements import current_run
+from funcgrad.numpy_code.xarrays import MISSING_OVERRIDES
 
 _MISSING: Any = object()
 #: Key under which the globals of a rebuilt function keep their ``Globals``.
@@ -47,6 +48,7 @@ def _accepting_traced(contains_nan: Any) -> Any:
 #: Since SciPy 1.18 an operator keeps the namespace of its arrays: None means NumPy's, as outside of a run.
 _MODULE_OVERRIDES: dict[str, dict[str, Callable[[Any], Any]]] = {
     "scipy.stats._axis_nan_policy": {"is_numpy": lambda _: lambda xp: True, "_contains_nan": _accepting_traced},
+    "xarray.core.missing": MISSING_OVERRIDES,
     "scipy.sparse.linalg._interface": {"array_namespace": lambda _: lambda *arrays, **options: None},
 }
 

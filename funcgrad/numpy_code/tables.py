@@ -12,9 +12,10 @@ import numpy as np
 
 import funcgrad.numpy as fnp
 from funcgrad.backend import is_table_class
+from funcgrad.batching import unbatched_if_equal
 from funcgrad.core import Tracer
 from funcgrad.numpy.concretization import refuse_conversion
-from funcgrad.numpy.tables import accept_traced, unwrap_from_table, wrap_for_table
+from funcgrad.numpy_code.xarrays import accepted, adopt, of_arrays
 from funcgrad.writable import is_buffer
 
 __all__ = ["accepting_tables", "function_of_pandas", "function_of_xarray"]
@@ -48,6 +49,7 @@ def accepting_tables(home: str, name: str, operation: Any) -> Any:
 
 #: Functions of pandas that sort numbers into classes, and functions whose tables a program may write to.
 _CLASSIFYING = frozenset(("cut", "qcut"))
+_FINDING_MISSING = frozenset(("isna", "isnull", "notna", "notnull"))
 _MAKING_TABLES = frozenset(
     ("concat", "crosstab", "melt", "merge", "merge_asof", "merge_ordered", "pivot_table", "read_csv")
 )
@@ -81,12 +83,25 @@ def _with_constant_labels(cls: Any) -> Any:
     return made
 
 
+def _finding_missing(fun: Any) -> Any:
+    """Return ``pandas.isna`` or ``notna`` such that it takes a traced array."""
+
+    @wraps(fun)
+    def call(obj: Any) -> Any:
+        if not isinstance(obj, Tracer):
+            return fun(obj)
+        missing = unbatched_if_equal(fnp.isnan(obj))
+        return fnp.logical_not(missing) if "not" in fun.__name__ else missing
+
+    return call
+
+
 def function_of_pandas(fun: Any) -> Any:
     """Return a function of pandas such that it takes traced tables, and its tables take traced values.
 
     Example:
         >>> import pandas as pd
-        >>> function_of_pandas(pd.isna) is pd.isna
+        >>> function_of_pandas(pd.to_numeric) is pd.to_numeric
         True
     """
     name = getattr(fun, "__name__", "")
@@ -94,6 +109,8 @@ def function_of_pandas(fun: Any) -> Any:
         return _evaluating(fun)
     if isinstance(fun, type) and name.endswith("Index"):
         return _with_constant_labels(fun)
+    if name in _FINDING_MISSING:
+        return _finding_missing(fun)
     if name not in _CLASSIFYING | _MAKING_TABLES or isinstance(fun, type):
         return fun
 
@@ -122,14 +139,9 @@ def function_of_xarray(fun: Any) -> Any:
     def call(*args: Any, **kwargs: Any) -> Any:
         if applies:
             args = (_of_arrays(args[0], len(args) - 1, kwargs), *args[1:])
-        found = fun(*map(wrap_for_table, args), **{name: wrap_for_table(x) for name, x in kwargs.items()})
-        return tuple(map(_as_accepting, found)) if type(found) is tuple else _as_accepting(found)
+        return adopt(fun(*accepted(args), **accepted(kwargs)))
 
     return call
-
-
-def _as_accepting(x: Any) -> Any:
-    return accept_traced(x) if type(x).__name__ in ("DataArray", "Dataset") else x
 
 
 def _of_arrays(func: Callable[..., Any], count: int, options: dict[str, Any]) -> Callable[..., Any]:
@@ -138,15 +150,14 @@ def _of_arrays(func: Callable[..., Any], count: int, options: dict[str, Any]) ->
     With ``vectorize``, the option is taken out of ``options``: funcgrad's ``vectorize`` calls ``func``.
     """
     func = partial(func, **(options.pop("kwargs", None) or {}))
-    if options.get("vectorize") and not options.get("exclude_dims"):
-        options.pop("vectorize")
+    if options.pop("vectorize", False):
         axes = (options.get("input_core_dims") or [()] * count, options.get("output_core_dims", ((),)))
-        names = {name: f"d{i}" for i, name in enumerate({name: 0 for side in axes for dims in side for name in dims})}
-        sides = [",".join(f"({','.join(names[name] for name in dims)})" for dims in side) for side in axes]
+        excluded = options.get("exclude_dims") or ()  # their lengths may differ between the arguments
+        keys = [
+            [[(name, i, j) if name in excluded else name for name in dims] for j, dims in enumerate(side)]
+            for i, side in enumerate(axes)
+        ]
+        names = {key: f"d{i}" for i, key in enumerate({key: 0 for side in keys for dims in side for key in dims})}
+        sides = [",".join(f"({','.join(names[key] for key in dims)})" for dims in side) for side in keys]
         func = fnp.vectorize(func, signature="->".join(sides))
-
-    def apply(*arrays: Any) -> Any:
-        found = func(*map(unwrap_from_table, arrays))
-        return tuple(map(wrap_for_table, found)) if type(found) is tuple else wrap_for_table(found)
-
-    return apply
+    return of_arrays(func)

@@ -37,7 +37,7 @@ from funcgrad.numpy_code.conversions import ABSTRACT, as_format_string, with_wri
 from funcgrad.numpy_code.examples import is_public, with_example_loop
 from funcgrad.numpy_code.functions import has_same_values, rebuild, rebuild_lru_cache, rebuild_singledispatch
 from funcgrad.numpy_code.kernels import MODULES_WITH_REPLACEMENTS, kernel, with_wrapper
-from funcgrad.numpy_code.libraries import KEPT_PACKAGES, package_of
+from funcgrad.numpy_code.libraries import KEPT_PACKAGES, REBUILT_METHODS, is_kept, package_of
 from funcgrad.numpy_code.mathematics import NUMBER_MODULES
 from funcgrad.numpy_code.names import (
     Elementwise,
@@ -216,8 +216,8 @@ class Translator:
 
     def _module(self, module: ModuleType) -> ModuleType:
         name = module.__name__
-        is_kept = package_of(name) in KEPT_PACKAGES and name not in (*reading.READER_MODULES, *reading.TABLE_CLASSES)
-        if is_kept and not (self.level == WRITABLE_ARRAYS and name.startswith(_OWN)):
+        keeps = is_kept(name) and name not in reading.READER_MODULES and package_of(name) not in reading.TABLE_CLASSES
+        if keeps and not (self.level == WRITABLE_ARRAYS and name.startswith(_OWN)):
             return module
         if original_module(module) is not None:
             return module
@@ -383,8 +383,8 @@ def _is_array_module(module: Any) -> bool:
 
 def _is_kept(value: Any) -> bool:
     """Whether a function or class belongs to a package that is not rebuilt."""
-    package = package_of(getattr(value, "__module__", None))
-    return package == "numpy" or package in KEPT_PACKAGES
+    module = getattr(value, "__module__", None)
+    return package_of(module) == "numpy" or is_kept(module)
 
 
 def _is_rebuilt(value: Any) -> bool:
@@ -394,8 +394,8 @@ def _is_rebuilt(value: Any) -> bool:
     module = getattr(value, "__module__", None)
     if not isinstance(module, str):
         return True  # compiled from a text
-    if package_of(module) in KEPT_PACKAGES:
-        return False
+    if is_kept(module):
+        return module.startswith("xarray.") and value.__name__ in REBUILT_METHODS
     return not is_mirrored(module) or (module.startswith(("scipy.", "statistics")) and counterpart(value) is value)
 
 
