@@ -361,7 +361,7 @@ def test_bivariate_normal_cdf():
     )
 
 
-COUNTS = np.array([[0.2, 0.3, 0.5], [0.0, 1.0, 2.0], [0.1, 0.0, 0.7]])
+FREQUENCIES = np.array([[0.2, 0.3, 0.5], [0.0, 1.0, 2.0], [0.1, 0.0, 0.7]])
 OTHERS = np.array([[1.0, 2.0, 3.0], [1.0, 1.0, 4.0], [2.0, 2.0, 1.0]])
 
 
@@ -371,15 +371,15 @@ OTHERS = np.array([[1.0, 2.0, 3.0], [1.0, 1.0, 4.0], [2.0, 2.0, 1.0]])
 )
 def test_entropy_of_zero_counts(other, options):
     entropy = lambda p, q: scipy.stats.entropy(p, q, **options)
-    value, pullback = vjp(lambda p: entropy(p, other), COUNTS)
-    np.testing.assert_allclose(value, entropy(COUNTS, other), rtol=1e-13, atol=1e-15)
+    value, pullback = vjp(lambda p: entropy(p, other), FREQUENCIES)
+    np.testing.assert_allclose(value, entropy(FREQUENCIES, other), rtol=1e-13, atol=1e-15)
     (slope,) = pullback(np.ones(value.shape))
-    assert (slope[COUNTS == 0] == 0).all()
-    moved = np.where(COUNTS > 0, np.random.default_rng(0).normal(size=COUNTS.shape), 0.0)
+    assert (slope[FREQUENCIES == 0] == 0).all()
+    moved = np.where(FREQUENCIES > 0, np.random.default_rng(0).normal(size=FREQUENCIES.shape), 0.0)
     h = 1e-6
-    around = np.sum(entropy(COUNTS + h * moved, other) - entropy(COUNTS - h * moved, other)) / (2 * h)
+    around = np.sum(entropy(FREQUENCIES + h * moved, other) - entropy(FREQUENCIES - h * moved, other)) / (2 * h)
     np.testing.assert_allclose(np.sum(slope * moved), around, rtol=1e-8)
-    np.testing.assert_allclose(jvp(lambda p: entropy(p, other), (COUNTS,), (moved,))[1].sum(), around, rtol=1e-8)
+    np.testing.assert_allclose(jvp(lambda p: entropy(p, other), (FREQUENCIES,), (moved,))[1].sum(), around, rtol=1e-8)
 
 
 def test_entropy_without_missing_counts():
@@ -388,5 +388,7 @@ def test_entropy_without_missing_counts():
     np.testing.assert_allclose(omit, np.insert(grad(scipy.stats.entropy)(x), 1, 0.0))
     with pytest.raises(ValueError, match="contains nan"):
         grad(lambda x: scipy.stats.entropy(x, nan_policy="raise"))(holes)
-    np.testing.assert_allclose(vmap(grad(scipy.stats.entropy))(COUNTS), [grad(scipy.stats.entropy)(p) for p in COUNTS])
+    np.testing.assert_allclose(
+        vmap(grad(scipy.stats.entropy))(FREQUENCIES), [grad(scipy.stats.entropy)(p) for p in FREQUENCIES]
+    )
     np.testing.assert_allclose(hessian(scipy.stats.entropy)(x), jacfwd(grad(scipy.stats.entropy))(x))
