@@ -194,3 +194,17 @@ def test_test_folders_match_library_folders():
 )
 def test_skips_are_found(statement):
     assert skips(statement) == 1
+
+
+def test_tables_of_tests_have_names_of_their_own():
+    """A second table of the same name takes the place of the first also in the tests above it."""
+    shared = []
+    for name, text in sources(["tests"]).items():
+        known = set()
+        for statement in ast.parse(text).body:
+            if isinstance(statement, ast.Assign):
+                used = {node.id for node in ast.walk(statement.value) if isinstance(node, ast.Name)}
+                names = {target.id for target in statement.targets if isinstance(target, ast.Name)}
+                shared += [(name, table) for table in (names & known) - used]
+                known |= names
+    assert shared == []

@@ -179,7 +179,7 @@ def test_spline_roots_to_second_order():
         grad(flat)(Y)
 
 
-SMOOTH = {
+SMOOTHED = {
     "splrep": lambda y: si.splev(AT, si.splrep(T, y, w=WEIGHTS, s=0.5)),
     "UnivariateSpline": lambda y: si.UnivariateSpline(T, y, s=0.5)(AT),
     "splprep": lambda y: np.concatenate(si.splev(AT, si.splprep([y, np.cos(3 * T)], u=T, s=0.3)[0])),
@@ -192,13 +192,13 @@ SMOOTH = {
 }
 
 
-@pytest.mark.parametrize("name", SMOOTH)
+@pytest.mark.parametrize("name", SMOOTHED)
 def test_smoothing_splines(name):
     """Check against differences, which are rough: FITPACK's sum of squares varies by a thousandth of s.
 
     The values therefore move by steps, while the derivative is taken at a constant sum.
     """
-    fun, at = SMOOTH[name], T if name == "by the places" else Y
+    fun, at = SMOOTHED[name], T if name == "by the places" else Y
     value, slopes = vjp(fun, at)[0], jacobian(fun)(at)
     np.testing.assert_allclose(value, fun(at), rtol=1e-10)
     np.testing.assert_allclose(jacfwd(fun)(at), slopes, rtol=1e-8, atol=1e-10)
