@@ -149,7 +149,7 @@ def test_page_shows_stored_figures(performance):
 
 def test_programs_measured_again_replace_older_figures(performance):
     kept = json.loads(performance.RESULTS.read_text())
-    kept["programs"] = [{**program, "us": 1.0} for program in kept["programs"]]
+    kept["programs"] = [{**program, "us": 1.0} for program in kept["programs"] if "measured" not in program]
     again = {**kept["programs"][3], "us": 2.0}
     new = {"setting": {"date": "2030-01-01", "funcgrad": "9.9"}, "programs": [again]}
     both = performance.merged(kept, new)
