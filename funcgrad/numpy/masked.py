@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import reduce, wraps
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -249,11 +250,11 @@ class Masked(Proxy):
 
     def argmax(self, axis: Any = None, fill_value: Any = None, out: Any = None, *, keepdims: Any = False) -> Any:
         """Return the position of the greatest element that is not masked."""
-        return fnp.argmax(self.filled(self._extreme(-1)), axis=axis)
+        return fnp.argmax(self.filled(self._extreme(-1)), axis=axis, keepdims=keepdims is True)
 
     def argmin(self, axis: Any = None, fill_value: Any = None, out: Any = None, *, keepdims: Any = False) -> Any:
         """Return the position of the smallest element that is not masked."""
-        return fnp.argmin(self.filled(self._extreme(1)), axis=axis)
+        return fnp.argmin(self.filled(self._extreme(1)), axis=axis, keepdims=keepdims is True)
 
     def mean(self, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False) -> Any:
         """Return the mean of the elements that are not masked."""
@@ -508,10 +509,13 @@ def call_method(name: str, args: Any, kwargs: Any) -> Any:
 
 def _writing(method: Callable[..., Any]) -> Callable[..., Any]:
     """Return a method that writes its result to the array ``out``, if there is one."""
+    parameters = signature(method)
 
     @wraps(method)
-    def call(self: Masked, *args: Any, out: Any = None, **kwargs: Any) -> Any:
-        found = method(self, *args, **kwargs)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        given = parameters.bind(*args, **kwargs)
+        out = given.arguments.pop("out", None)
+        found = method(*given.args, **given.kwargs)
         if out is None:
             return found
         out[...] = found if isinstance(out, Masked) else data_of(found)

@@ -85,7 +85,10 @@ def written_results(x):
     table(x).sum(axis=1, out=total)
     m = ma.zeros(3)
     np.mean(table(x), axis=0, out=m)
-    return total @ total + (m**3).sum()
+    least = np.zeros(2)
+    table(x).min(1, least)
+    greatest = np.take_along_axis(x.reshape(2, 3), table(x).argmax(axis=1, keepdims=True), 1)
+    return total @ total + (m**3).sum() + least @ np.array([1.0, 3.0]) + (greatest**2).sum()
 
 
 class Fit:
