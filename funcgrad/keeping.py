@@ -6,8 +6,8 @@ the call. The program may write to these arrays later, and such a write must not
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Callable
+from operator import is_not
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from funcgrad.errors import ReplayError
 from funcgrad.graph import Recording
 from funcgrad.ownership import Census, note_shared
 from funcgrad.replay import Chain
-from funcgrad.reverse import Record, all_saved, map_saved
+from funcgrad.reverse import Record, all_saved, reachable, replace_saved
 
 ndarray = np.ndarray
 
@@ -31,16 +31,17 @@ def copy_shared_arrays(nodes: list[Record | None]) -> tuple[list[Record | None],
     Returns:
         The records; and, if records keep such arrays, an object that checks whether these arrays changed; else None.
     """
-    census = Census()
-    chains = _visit_records(nodes, census.note)
+    records, census = reachable(nodes), Census()
+    containers, chains = _visit_records(records, census.note)
     copies = census.copies()
     if not copies:
         return nodes, None
     if chains:
         originals: dict[int, ndarray] = {}
-        _visit_records(nodes, lambda x: originals.update({id(x): x}))
+        _visit_records(records, lambda x: originals.update({id(x): x}))
         return nodes, ChangeCheck([(originals[key], copy) for key, copy in copies.items()])
-    return map_saved(nodes, partial(_with_copies, copies)), None
+    new = {id(x): _with_copies(copies, x) for x in containers}
+    return replace_saved(nodes, records, {**copies, **new}), None
 
 
 def copy_shared_constants(recording: Recording) -> None:
@@ -82,18 +83,23 @@ class ChangeCheck:
                 )
 
 
-def _visit_records(nodes: Sequence[Record | None], note: Callable[[ndarray], None]) -> list[Chain]:
-    """Call ``note`` for each reference from records to an array that may be shared; return the chains in records."""
+def _visit_records(records: dict[int, Record], note: Callable[[ndarray], None]) -> tuple[list[Any], list[Chain]]:
+    """Call ``note`` for each reference from records to an array that may be shared.
+
+    Return the saved containers that may hold arrays, and the chains among the saved values.
+    """
     seen: set[int] = set()
+    containers: list[Any] = []
     chains: dict[int, Chain] = {}
-    for x in note_shared(all_saved(nodes), note, tree.ATOMS):
+    for x in note_shared(all_saved(records), note, tree.ATOMS):
         if type(x) is Chain:
             chains[id(x)] = x
         elif not _is_atomic(x):
+            containers.append(x)
             _visit(x, note, seen)
     for chain in chains.values():
         _visit(chain.states(), note, seen)
-    return list(chains.values())
+    return containers, list(chains.values())
 
 
 def _visit_recording(recording: Recording, note: Callable[[ndarray], None]) -> None:
@@ -126,18 +132,18 @@ def _with_copies(copies: dict[int, ndarray], x: Any) -> Any:
     kind = type(x)
     if kind is ndarray:
         return copies.get(id(x), x)
-    if _is_atomic(x):
+    if kind in tree.ATOMS:
         return x
-    if isinstance(x, (tuple, list)):
+    if issubclass(kind, (tuple, list)):
         new = [_with_copies(copies, item) for item in x]
-        if all(a is b for a, b in zip(x, new, strict=True)):
+        if not any(map(is_not, x, new)):
             return x
         return kind(*new) if hasattr(x, "_fields") else kind(new)
     if kind is dict:
-        renewed = {key: _with_copies(copies, item) for key, item in x.items()}
-        return renewed if any(renewed[key] is not item for key, item in x.items()) else x
+        new = [_with_copies(copies, item) for item in x.values()]
+        return dict(zip(x, new, strict=True)) if any(map(is_not, x.values(), new)) else x
     if not tree.is_container(kind):
         return x
     leaves, spec = tree.flatten(x)
     found = [_with_copies(copies, leaf) for leaf in leaves]
-    return tree.unflatten(spec, found) if any(a is not b for a, b in zip(leaves, found, strict=True)) else x
+    return tree.unflatten(spec, found) if any(map(is_not, leaves, found)) else x

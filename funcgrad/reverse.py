@@ -187,25 +187,31 @@ def reachable(ends: Sequence[Record | None]) -> dict[int, Record]:
     return found
 
 
-def all_saved(ends: Sequence[Record | None]) -> list[Any]:
-    """Return the saved values that may hold arrays, of all records that a backward pass from ``ends`` may visit."""
-    return [x for node in reachable(ends).values() if node[1] is not None for x in node[node[1].arrays]]
+def all_saved(records: dict[int, Record]) -> list[Any]:
+    """Return the saved values that may hold arrays, of all ``records``, see ``reachable``."""
+    return [x for node in records.values() if node[1] is not None for x in node[node[1].arrays]]
 
 
-def map_saved(ends: Sequence[Record | None], change: Callable[[Any], Any]) -> list[Record | None]:
-    """Replace saved values ``x`` that may hold arrays by ``change(x)`` in all records that a backward pass may visit.
+def replace_saved(
+    ends: Sequence[Record | None], records: dict[int, Record], new: dict[int, Any]
+) -> list[Record | None]:
+    """Replace saved values in ``records``, which are all that are reachable from ``ends``.
 
-    The pass begins at ``ends``. A record is kept if neither the record nor any record that it depends on changes.
+    Args:
+        ends: the records with which the backward pass begins.
+        records: see ``reachable``.
+        new: the new values, by the ``id`` of the old value.
+
+    Returns:
+        The new ends. A record is kept if neither the record nor any record that it depends on changes.
     """
-    records = reachable(ends)
     made: dict[int, Record] = {}  # changed records, by number
     for position in sorted(records):
         if (vjp := (node := records[position])[1]) is not None:
-            parents, saved = node[vjp.parents], node[vjp.arrays]
-            new = [*map(change, saved)]
-            if any(map(is_not, saved, new)) or not made.keys().isdisjoint([p[0] for p in parents]):
-                rest = () if vjp.arrays.stop is None else node[vjp.arrays.stop :]
-                made[node[0]] = (node[0], vjp, *[made.get(p[0], p) for p in parents], *new, *rest)
+            parents = [made.get(p[0], p) for p in node[vjp.parents]]
+            fields = [*parents, *[new.get(id(x), x) for x in node[vjp.arrays]]]
+            if any(map(is_not, node[2:], fields)):
+                made[node[0]] = (*node[:2], *fields, *node[2 + len(fields) :])
     return [None if node is None else made.get(node[0], node) for node in ends]
 
 

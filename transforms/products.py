@@ -115,8 +115,8 @@ class Pullback:
 
 def tape_size(pullback: Pullback) -> tuple[int, int]:
     """Return how many operations ``pullback`` goes back through, and how many array entries their records saved."""
-    nodes = pullback._nodes
-    return len(reachable(nodes)), sum([x.size for x in all_saved(nodes) if type(x) is np.ndarray])
+    records = reachable(pullback._nodes)
+    return len(records), sum([x.size for x in all_saved(records) if type(x) is np.ndarray])
 
 
 def _live_leaf_path(spec: tree.PyTreeSpec, leaves: list[Any], live: list[bool]) -> Callable[[int], str]:
