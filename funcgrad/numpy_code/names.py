@@ -283,8 +283,8 @@ def public_modules_of(value: Any) -> list[str]:
     if isinstance(value, np.ufunc):
         return ["numpy", "scipy.special"]
     module = getattr(value, "__module__", None) or type(value).__module__
-    if isinstance(module, str) and module[1:] in NUMBER_MODULES:
-        module = module[1:]  # Python keeps the compiled part of a module in another one, ``_statistics``
+    if isinstance(module, str) and module.removeprefix("_") in NUMBER_MODULES:
+        module = module.removeprefix("_")  # Python keeps the compiled part of a module in another one, ``_statistics``
     if not isinstance(module, str) or not is_mirrored(module):
         return []
     parts = [part for part in module.split(".") if not part.startswith("_")]

@@ -43,6 +43,41 @@ def test_conversion_of_array_raises_type_error(name):
     assert vmap(grad(f))(np.stack([x, x])).tolist() == [[3.0, 3.0]] * 2
 
 
+COMPLEX = [
+    "acos",
+    "acosh",
+    "asin",
+    "asinh",
+    "atan",
+    "atanh",
+    "cos",
+    "cosh",
+    "exp",
+    "log",
+    "log10",
+    "phase",
+    "sin",
+    "sinh",
+    "sqrt",
+    "tan",
+    "tanh",
+]
+
+
+@pytest.mark.parametrize("name", COMPLEX)
+def test_functions_of_cmath_imported_by_name(name):
+    """Check functions that code holds under a name of its own, as after ``from cmath import exp``."""
+    imported = getattr(cmath, name)
+
+    def f(x):
+        z = imported(complex(x, 0.5) * 1j)
+        return z.real + 2.0 * z.imag
+
+    x = 0.3
+    np.testing.assert_allclose(grad(f)(x), differences(f, x), rtol=1e-7)
+    np.testing.assert_allclose(grad(grad(f))(x), differences(grad(f), x), rtol=1e-7)
+
+
 class Shared:
     """Quaternion-like class, made from a number, from several numbers, or from another object of the class."""
 
