@@ -111,7 +111,8 @@ def _rebuilt_class(cls: type, translate: Any, is_kept: Callable[[type], bool]) -
     if is_lenient:
         members |= {
             name: _TranslatedAttribute(cls, name, translate)
-            for name in _attributes_to_translate(cls, members, translate)
+            for name, value in vars(cls).items()
+            if name not in members and _may_need_translation(name, value, translate)
         }
     names = {"__module__": cls.__module__, "__qualname__": cls.__qualname__, "__doc__": cls.__doc__}
     if "__hash__" in vars(cls):  # otherwise a class that defines ``__eq__`` would have no hash
@@ -143,7 +144,13 @@ def _builder(cls: type) -> Callable[[type, Any, Callable[[type], bool]], type] |
 
 
 def _enumeration(cls: type, translate: Any, is_kept: Callable[[type], bool]) -> type:
-    made: Any = enumeration(cls, translate, _lazy_member)
+    def rebuilt(base: type, name: str, value: Any) -> Any:
+        found = _lazy_member(value, translate)
+        if found is value and _may_need_translation(name, value, translate):
+            return _TranslatedAttribute(base, name, translate)
+        return found
+
+    made: Any = enumeration(cls, translate, rebuilt)
     for member, view in made.members.items():
         vars(view)[_SOURCE] = member
     found: type = made
@@ -285,17 +292,14 @@ class _LazyMember:
         return bool(getattr(self.member, "__isabstractmethod__", False))
 
 
-def _attributes_to_translate(cls: type, members: dict[str, Any], translate: Any) -> list[str]:
-    """Return the names of a class's attributes that are not methods and may need a replacement: arrays, tables."""
-    return [
-        name
-        for name, value in vars(cls).items()
-        if name not in members
-        and not (name.startswith("__") and name.endswith("__"))
+def _may_need_translation(name: str, value: Any, translate: Any) -> bool:
+    """Whether a class's attribute is not a method and may need a replacement: an array, a table, an object."""
+    return (
+        not (name.startswith("__") and name.endswith("__"))
         and name not in _NOT_CONSTANT
         and type(value) not in translate.unreplaced_types
         and not hasattr(type(value), "__get__")
-    ]
+    )
 
 
 _NOT_CONSTANT = frozenset(("_abc_impl", "_fields", "_field_defaults"))
@@ -411,6 +415,8 @@ def _rebuilt_member(member: Any, translate: Any) -> Any:
         for cls, method in member.dispatcher.registry.items():
             dispatching.register(cls, _rebuilt_member(method, translate))
         return dispatching
+    if type(member) is partial and hasattr(partial, "__get__"):  # a descriptor from Python 3.13 on
+        return _Descriptor(member, translate)
     if f"{type(member).__module__}.{type(member).__name__}" in DECORATED:
         return rebuild_decorated(member, translate)
     if any(type(getattr(type(member), name, None)) is FunctionType for name in ("__get__", "__set__")):

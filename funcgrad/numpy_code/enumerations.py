@@ -105,18 +105,18 @@ def _methods(cls: Any) -> dict[str, Any]:
     return {name: x for name, x in vars(cls).items() if name not in kept and not name.startswith("_member")}
 
 
-def enumeration(cls: Any, translate: Any, rebuilt: Callable[[Any, Any], Any]) -> Any:
+def enumeration(cls: Any, translate: Any, rebuilt: Callable[[type, str, Any], Any]) -> Any:
     """Return the class that replaces an enumeration.
 
     Args:
         cls: the enumeration.
         translate: see ``translation.Translator``.
-        rebuilt: ``rebuilt(member, translate)`` is the rebuilt member.
+        rebuilt: ``rebuilt(base, name, value)`` returns the replacement for a method or another attribute.
     """
     names: dict[str, Any] = {"__module__": cls.__module__, "__qualname__": cls.__qualname__, "__doc__": cls.__doc__}
     for base in reversed(cls.__mro__):
         if base not in (Enum, object):
-            names |= {name: rebuilt(value, translate) for name, value in _methods(base).items()}
+            names |= {name: rebuilt(base, name, value) for name, value in _methods(base).items()}
     names |= {"__original__": cls, "__translate__": staticmethod(translate), "members": {}}
     made: Any = _Enumeration(cls.__name__, (_Member,), names)
     for name, member in cls.__members__.items():

@@ -36,11 +36,20 @@ class Law(Enum):
 
 
 class Activation(Enum):
-    TANH = functools.partial(math.tanh)
-    SQUARE = functools.partial(lambda k, x: np.array([x, k]).dot(np.array([x, 1.0])), 2.0)
+    TANH = enum.member(functools.partial(math.tanh))
+    SQUARE = enum.member(functools.partial(lambda k, x: np.array([x, k]).dot(np.array([x, 1.0])), 2.0))
+    FUNCTION = enum.nonmember(functools.partial(math.tanh))
+    TABLE = enum.nonmember({"sine": math.sin})
+    WEIGHTS = enum.nonmember(np.array([1.0, 2.0, 3.0]))
 
     def __call__(self, x):
         return self.value(x)
+
+
+class WithPartial:
+    """Class with an attribute that is a descriptor from Python 3.13 on, and binds objects from 3.14 on."""
+
+    function = functools.partial(math.tanh)
 
 
 class Planet(Enum):
@@ -101,6 +110,10 @@ PROGRAMS = {
     "methods": lambda x: sum(law.weight(v) for law, v in zip(Law, x, strict=False)) + Law.scale(x[2]),
     "properties": lambda x: Law.DECAY.table.dot(x[:2]),
     "functions_as_values": lambda x: Activation.TANH(x[0]) * Activation["SQUARE"](x[1]) + x[2],
+    "other_attributes": lambda x: (
+        Activation.FUNCTION(x[0]) * Activation.TABLE["sine"](x[1]) + Activation.WEIGHTS.dot(np.asarray(x))
+    ),
+    "partial_of_class": lambda x: WithPartial.function(x[0]) * x[1] + x[2],
     "attributes": lambda x: sum(planet.gravity(v) for planet, v in zip(Planet, x, strict=False)),
     "in_objects": MODEL.loss,
     "integers": lambda x: Order.SECOND(math.sin(x[0])) + Order(1)(x[1]) + x[Order.SECOND],
