@@ -334,8 +334,8 @@ rint = table.unary(np.rint, comparison.rint, "The nearest whole number; ties go 
     "fnp.rint([0.5, 1.6])", "array([0., 2.])")
 spacing = table.unary(np.spacing, comparison.spacing, "The distance to the next larger float, with the sign of ``x``.",
     "fnp.spacing(1.0)", "np.float64(2.220446049250313e-16)")
-nextafter = table.binary(np.nextafter, comparison.nextafter,
-    "The next float after ``x1`` in the direction of ``x2``. Its derivatives are 0.", "fnp.nextafter(1.0, 2.0)",
+nextafter = table.binary(np.nextafter, arithmetic.nextafter,
+    "The next float after ``x1`` in the direction of ``x2``. Its derivatives are 1 and 0.", "fnp.nextafter(1.0, 2.0)",
     "np.float64(1.0000000000000002)")
 bitwise_and = table.binary(np.bitwise_and, comparison.bitwise_and, "The bits set in both integers.",
     "fnp.bitwise_and([5, 6], 3)", "array([1, 2])")

@@ -381,7 +381,8 @@ class _NameLookup(NamedTuple):
             return value, True
         if home in NUMBER_MODULES:
             is_function = callable(value) and not isinstance(value, type)
-            return (python_function(home, name), True) if is_function else self.find(value)
+            ours = python_function(home, name) if is_function else value
+            return self.find(value) if ours is value else (ours, True)
         if home == "numpy.testing" and name.startswith("assert_"):
             return with_example_loop(_asserting(value), f"numpy.testing.{name}"), True
         whole = isinstance(value, type) and home == "scipy.sparse"

@@ -126,6 +126,9 @@ float_power: Operation = elementwise("float_power", dx=_power_rule, dy=_power_dy
 remainder: Operation = elementwise("remainder", dx=1, dy=lambda x, y: -floor_divide(x, y), operator=operator.mod)
 fmod: Operation = elementwise("fmod", dx=1, dy=lambda x, y, ans: -rint((x - ans) / y))
 
+#: The next float is the first argument plus a rounding error, which counts as a constant.
+nextafter: Operation = elementwise("nextafter", dx=1, arity=2)
+
 #: Results of ``modf`` and ``frexp`` that carry a derivative.
 fractional: Operation = elementwise("fractional", lambda xp, x: xp.modf(x)[0], dx=1)
 mantissa: Operation = elementwise("mantissa", lambda xp, x: xp.frexp(x)[0], dx=lambda t, x: ldexp(t, -exponent(x)))

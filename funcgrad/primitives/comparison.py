@@ -50,7 +50,6 @@ fix: Operation = nondifferentiable("fix", lambda xp, x: xp.trunc(x))
 round: Operation = nondifferentiable("round", _rounded, arithmetic=True)  # decimals is static
 floor_divide: Operation = nondifferentiable("floor_divide", operator=operator.floordiv, arithmetic=True)
 spacing: Operation = nondifferentiable("spacing")
-nextafter: Operation = nondifferentiable("nextafter")
 
 bitwise_and: Operation = nondifferentiable("bitwise_and", operator=operator.and_)
 bitwise_or: Operation = nondifferentiable("bitwise_or", operator=operator.or_)

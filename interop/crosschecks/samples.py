@@ -33,8 +33,8 @@ class Sample(NamedTuple):
     kwargs: dict[str, Any]
 
 
-#: Public names without a derivative of interest: settings, texts, dtypes, shapes, arrays that depend on these only,
-#: and ``spacing`` and ``nextafter``, which depend on the rounding and count as constants.
+#: Public names without a derivative of interest: settings, texts, dtypes, shapes, arrays that depend on these only;
+#: ``spacing``, which depends on the rounding; ``nextafter``, for which JAX before 0.12 has no derivative.
 _NO_DERIVATIVE = (
     "__array_namespace_info__ array2string array_repr array_str base_repr binary_repr broadcast_shapes can_cast "
     "common_type diag_indices diag_indices_from einsum_path empty empty_like eye finfo format_float_positional "

@@ -136,7 +136,7 @@ def test_results_without_derivative_are_writable():
     results = []
 
     def each(x, y):
-        found = [fnp.heaviside(x, 0.5), fnp.copysign(2.0, x), fnp.floor(x), fnp.modf(x)[1], fnp.nextafter(x, 2.0)]
+        found = [fnp.heaviside(x, 0.5), fnp.copysign(2.0, x), fnp.floor(x), fnp.modf(x)[1], fnp.nextafter(2.0, x)]
         for ans in found:
             ans[0] = y
             results.append(ans)

@@ -70,14 +70,12 @@ NOT_CALLED = frozenset(
         "set_bit_generator",
     ]
 )
-#: Functions whose result changes but whose derivative is documented as zero, see docs/coverage.md.
-STATED_ZERO = {"nextafter": "a function of the rounding, taken for a constant"}
 
 
 def functions():
     for home, module in MODULES.items():
         for name, function in vars(module).items():
-            taken = not name.startswith("_") and name not in NOT_CALLED | set(STATED_ZERO)
+            taken = not name.startswith("_") and name not in NOT_CALLED
             if taken and callable(function) and not inspect.isclass(function):
                 yield f"{home}.{name}", function
 

@@ -1,6 +1,8 @@
 """Rows for arithmetic, transcendental functions, choices, comparisons and rounding."""
 
+import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 import funcgrad.numpy as fnp
 from operations.spec import Sample, array, op, positive
@@ -12,6 +14,11 @@ COMPLEX = array(2, 3, kind="complex")
 INTEGERS = np.array([[1, 2, 3], [4, 6, 9]])
 MASK = np.array([[True, False, True], [False, True, True]])
 NAN, INF = float("nan"), float("inf")
+
+
+def next_after(x, y):
+    """Compute ``jnp.nextafter``, for which JAX before 0.12 has no derivative."""
+    return x + lax.stop_gradient(jnp.nextafter(lax.stop_gradient(x), lax.stop_gradient(y)) - x)
 
 
 def unary(name, low=-2.0, high=2.0, numbers=COMPLEX, **options):
@@ -206,7 +213,7 @@ NONDIFFERENTIABLE = [
     op("allclose", (REAL, REAL + 1e-9), (REAL, 0.5), S((PAIR[0], PAIR[0]), {"equal_nan": True}), differentiable=False),
     op("array_equal", (REAL, REAL), (REAL, -REAL), S((PAIR[0], PAIR[0]), {"equal_nan": True}), differentiable=False),
     op("spacing", (REAL,), (1.0,), differentiable=False),
-    op("nextafter", (REAL, 2.0), (REAL, array(3)), differentiable=False),
+    op("nextafter", (REAL, 2.0), (REAL, array(3)), jax=next_after),
     *[
         op(name, (INTEGERS, 3), (INTEGERS, np.array([[1], [2]])), differentiable=False)
         for name in (
