@@ -5,6 +5,7 @@ Messages read ``<public call>: <what is wrong>, got <value>. <what to do>.``
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 __all__ = [
@@ -134,6 +135,7 @@ def short_repr(x: Any) -> str:
         text = repr(x)
     except RecursionError:
         return "nested too deep to be shown"
+    text = re.sub(r" at 0x[0-9a-f]+", "", text)
     return text if len(text) <= 60 else text[:57] + "..."
 
 

@@ -122,8 +122,10 @@ def check_leaf(call: str, leaf: Any, where: Any) -> None:
         problem, remedy = backend.problem_and_remedy(leaf)
         path = where()
         if not isinstance(leaf, (np.ndarray, np.generic)):
-            result = path.startswith("result")
-            remedy = "Return arrays, numbers, or containers of them." if result else _remedy(call, type(leaf))
+            if path.startswith("result"):
+                remedy = "Return arrays, numbers, or containers of them."
+            else:
+                remedy = _remedy(call, type(leaf)) if "argument" in path else "Pass arrays or numbers."
         raise InputError(f"{call}: {path} {problem}. {remedy}")
     if backend.has_foreign_byte_order(leaf):
         raise InputError(
@@ -186,6 +188,8 @@ def _remedy(call: str, kind: type) -> str:
         return f"Make its class a container: register_pytree_node({kind.__name__}, ...)."
     if call == "vmap":
         return "Close over it, or pass None for it in in_axes."
+    if call in ("vjp", "jvp", "hvp", "linearize"):
+        return "Close over it, or pass it by keyword."
     return "Leave it out of what is differentiated (argnums), close over it, or pass it by keyword."
 
 
@@ -291,13 +295,13 @@ def match_leaves(call: str, what: str, given: PyTree, leaves: Sequence[Any], spe
         ):
             results.append(t)  # the most frequent case
             continue
-        check_leaf(call, t, lambda number=number: f"the {what} at {path(number) or 'the root'}")
+        check_leaf(call, t, lambda number=number: f"the {what}{_at_path(path(number))}")
         shape, dtype = backend.shape_and_dtype_of(leaf)
         have = backend.dtype_of(t)
         if backend.shape_of(t) != shape:
             raise ShapeError(
-                f"{call}: the {what}{_at_path(path(number))} has the wrong shape, got {list(backend.shape_of(t))}, "
-                f"expected {list(shape)}. A {what} has the shape of its value."
+                f"{call}: the {what}{_at_path(path(number))} has the wrong shape, got {backend.shape_of(t)}, "
+                f"expected {shape}. A {what} has the shape of its value."
             )
         if not backend.is_inexact(leaf):
             results.append(None)  # whatever was passed, float0 or not: no derivative flows here

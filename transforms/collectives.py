@@ -9,7 +9,7 @@ import numpy as np
 
 from funcgrad import backend, tree
 from funcgrad.batching import BatchTrace, named_axes
-from funcgrad.errors import AxisNameError
+from funcgrad.errors import AxisNameError, ShapeError
 from funcgrad.kinds.linear import reduce_sum
 from funcgrad.primitives import collective
 from funcgrad.primitives.indexing import getitem
@@ -135,6 +135,7 @@ def ppermute(x: PyTree, axis_name: Any, perm: Sequence[tuple[int, int]]) -> PyTr
 
     Raises:
         NameError: no enclosing ``vmap`` has this axis name.
+        ValueError: a pair names an example that does not exist.
 
     Example:
         >>> import numpy as np
@@ -145,6 +146,11 @@ def ppermute(x: PyTree, axis_name: Any, perm: Sequence[tuple[int, int]]) -> PyTr
     over = _axis("ppermute", axis_name)
     source, receives = np.zeros(over.size, int), np.zeros(over.size)
     for start, stop in perm:
+        if not (0 <= start < over.size and 0 <= stop < over.size):
+            raise ShapeError(
+                f"ppermute: perm must name examples from 0 to {over.size - 1}, got {(start, stop)}. Pass pairs "
+                "(from, to)."
+            )
         source[stop], receives[stop] = start, 1
     index = axis_index(axis_name)
 

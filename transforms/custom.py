@@ -207,8 +207,8 @@ class _Call:
             return None  # the derivative of an integer is zero, whatever the rule says
         if backend.shape_of(have) != aval.shape:
             raise ShapeError(
-                f"{self.name}: the {rule} rule gave the wrong shape for {where}, got {list(backend.shape_of(have))}, "
-                f"expected {list(aval.shape)}. Sum over what was broadcast."
+                f"{self.name}: the {rule} rule gave the wrong shape for {where}, got {backend.shape_of(have)}, "
+                f"expected {aval.shape}. Sum over what was broadcast."
             )
         dtype = backend.dtype_of(have)
         if dtype == aval.dtype or (aval.weak and dtype.kind == aval.dtype.kind):

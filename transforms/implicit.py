@@ -116,7 +116,11 @@ def newton(f: Callable[[Any], Any], x0: PyTree, *, tol: float | None = None, max
     """
 
     def step(x: PyTree) -> tuple[PyTree, PyTree]:
-        change = dense_solve(lambda v: jvp(f, (x,), (v,))[1], f(x))
+        try:
+            change = dense_solve(lambda v: jvp(f, (x,), (v,))[1], f(x))
+        except np.linalg.LinAlgError as error:
+            error.add_note("newton: the Jacobian is singular at a point on the way. Begin at another point.")
+            raise
         return tree.map(operator.sub, x, change), change
 
     return _iterate("newton", "a step", step, x0, tol, maxiter)
@@ -603,8 +607,7 @@ def _check_avals(what: str, leaves: list[Any], spec: Any, avals: list[Any], expe
     for leaf, (shape, dtype) in zip(leaves, avals, strict=True):
         if backend.shape_of(leaf) != shape:
             raise ShapeError(
-                f"{what} must return arrays like the unknown, got shape {list(backend.shape_of(leaf))}, expected "
-                f"{list(shape)}."
+                f"{what} must return arrays like the unknown, got shape {backend.shape_of(leaf)}, expected {shape}."
             )
         if backend.dtype_of(leaf) != dtype:
             raise InputError(

@@ -198,7 +198,7 @@ def run_jacrev(fun: Callable[..., Any], options: Options, args: Any, kwargs: Any
 def _jacobian_by_rows(fun: Callable[..., Any], options: Options, args: Any, kwargs: Any) -> Any:
     """Return the Jacobian, computed from cotangents."""
     inputs, of_inputs = _as_function_of_inputs(fun, options, args, kwargs)
-    result, pullback, *aux = evaluate_vjp(of_inputs, inputs, options.has_aux, {}, lasting=False)
+    result, pullback, *aux = evaluate_vjp(of_inputs, inputs, options.has_aux, {}, lasting=False, call=options.call)
     outs, out_spec = tree.flatten(result)
     _check_outputs(options.call, outs, options.holomorphic)
     shapes = [backend.shape_of(x) for x in outs]
@@ -246,6 +246,7 @@ def _jacobian_by_columns(fun: Callable[..., Any], options: Options, args: Any, k
     else:
         tangent, *aux = _push_basis_at_once(of_inputs, inputs, tree.unflatten(in_spec, basis(leaves)), has_aux)
     outs, out_spec = tree.flatten(tangent)
+    _check_any_output(options.call, outs)
     shapes = [backend.shape_of(x) for x in leaves]
     blocks = []
     for out in outs:
@@ -290,7 +291,7 @@ def _push_basis_in_parts(fun: Callable[..., Any], leaves: list[Any], spec: Any, 
 
 def run_hessian(fun: Callable[..., Any], options: Options, args: Any, kwargs: Any) -> Any:
     """Run a call of ``hessian(fun)``."""
-    inner = jacrev(fun, options.argnums, options.has_aux, options.holomorphic)
+    inner = transformed(run_jacrev, fun, options, _SUMMARY)
     return owned_tree(_jacobian_by_columns(inner, options, args, kwargs), args)
 
 
@@ -361,19 +362,33 @@ def _as_function_of_inputs(
     return inputs, lambda *values: fun(*replace_at(args, chosen, values), **kwargs)
 
 
+def _check_any_output(call: str, outs: list[Any]) -> None:
+    if not outs:
+        raise InputError(
+            f"{call}: the function must return an array or a container of arrays, got none. Return what is to be "
+            "differentiated."
+        )
+
+
 def _check_outputs(call: str, outs: list[Any], holomorphic: bool) -> None:
+    """Check that the results of the function can be differentiated.
+
+    Raises:
+        InputError: a ``TypeError`` for no result, for a real or complex one without the option for it, for integers.
+    """
+    _check_any_output(call, outs)
     for number, leaf in enumerate(outs):
         dtype = backend.dtype_of(leaf)
         if holomorphic != (dtype.kind == "c"):
             need = "complex results" if holomorphic else "real results"
             raise InputError(
-                f"{call}: with holomorphic={holomorphic} the function must give {need}, result leaf {number} has "
-                f"dtype {dtype}. Use vjp or jvp for the mixed case."
+                f"{call}: with holomorphic={holomorphic} the function must give {need}, got dtype {dtype} in "
+                f"result leaf {number}. Use vjp or jvp for the mixed case."
             )
         if not backend.is_inexact(leaf):
             raise InputError(
-                f"{call}: the function must give floating results, result leaf {number} has dtype {dtype}. Convert "
-                "it to float, or use vjp."
+                f"{call}: the function must give floating results, got dtype {dtype} in result leaf {number}. "
+                "Convert it to float, or use vjp."
             )
 
 

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable
 from functools import partial
 from itertools import compress
-from typing import Any, Literal, TypeAlias, TypeVar, overload
+from typing import Any, Literal, Never, TypeAlias, TypeVar, overload
 
 import numpy as np
 
@@ -69,13 +69,18 @@ class Pullback:
         self._cuts = cuts
         self._unchanged = unchanged
 
-    def __call__(self, cotangent: PyTree) -> tuple[Any, ...]:
+    def __call__(self, cotangent: PyTree, *others: Never) -> tuple[Any, ...]:
         """Map ``cotangent``, a tree like the result, to a tuple with a cotangent tree per primal.
 
         Raises:
             TypeError: a cotangent of another structure or dtype.
             ValueError: a cotangent of another shape.
         """
+        if others:
+            raise InputError(
+                f"pullback: it takes one cotangent, of the structure of the result, got {1 + len(others)}. For a "
+                "tuple of results pass a tuple."
+            )
         cts = match_leaves("pullback", "cotangent", cotangent, self._outs, self._out_spec)
         pairs = zip(self._nodes, cts, strict=True)
         seeds = [(node, c) for node, c in pairs if node is not None and c is not None]
@@ -197,11 +202,20 @@ def _check_primals(call: str, fun: Callable[..., Any], primals: tuple[Any, ...])
 
 
 def evaluate_vjp(
-    fun: Callable[..., Any], primals: tuple[Any, ...], has_aux: bool, kwargs: dict[str, Any], *, lasting: bool
+    fun: Callable[..., Any],
+    primals: tuple[Any, ...],
+    has_aux: bool,
+    kwargs: dict[str, Any],
+    *,
+    lasting: bool,
+    call: str = "vjp",
 ) -> tuple[Any, ...]:
-    """Return the result of ``vjp``. Pass ``lasting=False`` if no write can come before the pullback's last call."""
+    """Return the result of ``vjp``. Pass ``lasting=False`` if no write can come before the pullback's last call.
+
+    Messages name ``call``, the public call.
+    """
     leaves, spec = tree.flatten(primals)
-    live = check_leaves("vjp", leaves, partial(leaf_path, primals, range(len(primals))))
+    live = check_leaves(call, leaves, partial(leaf_path, primals, range(len(primals))))
     side: dict[str, Any] = {}
 
     def of_leaves(*moving: Any) -> list[Any]:
@@ -213,19 +227,19 @@ def evaluate_vjp(
             raise_funcgrad_error(error)
             raise
         if has_aux:
-            out, side["aux"] = split_aux("vjp", out)
+            out, side["aux"] = split_aux(call, out)
         flat, side["spec"] = tree.flatten(out)
         return flat
 
     moving = list(compress(leaves, live))
     results, nodes = record_function(of_leaves, _copy_arrays(moving) if lasting else moving)
     del moving
-    check_results("vjp", results)
+    check_results(call, results)
     out_spec = side["spec"]
     trace = side.get("trace")  # None if there is no leaf to differentiate
     cuts: Cuts | None = None if trace is None else trace.cuts
     if cuts is not None:
-        cuts.check_outputs("vjp", nodes, _live_leaf_path(spec, leaves, live), sum(live))
+        cuts.check_outputs(call, nodes, _live_leaf_path(spec, leaves, live), sum(live))
     aux = [owned_aux(strip_tracers(trace, side.pop("aux")), primals)] if has_aux else []
     unshare_results(results)
     nodes, unchanged = copy_shared_arrays(nodes) if lasting else (nodes, None)

@@ -143,8 +143,8 @@ def _sparse_derivative(
     pattern, tangent, pushed = _pattern_and_product(function, sparsity)
     if pattern.shape != (outs, function.inputs):
         raise ShapeError(
-            f"{function.call}: sparsity has the wrong shape, got {list(pattern.shape)}, expected "
-            f"{[outs, function.inputs]}. Give a row for each output and a column for each input."
+            f"{function.call}: sparsity has the wrong shape, got {pattern.shape}, expected "
+            f"{(outs, function.inputs)}. Give a row for each output and a column for each input."
         )
     found = _sum_of_blocks(function, blocks(function, pattern), pattern.shape)
     if sparsity.check and pushed is not None:

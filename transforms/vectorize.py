@@ -224,7 +224,7 @@ def _move_batch_axis(trace: BatchTrace, leaf: Any, axis: Any, number: int) -> An
     rank = len(backend.shape_of(value))
     if not isinstance(axis, int) or not -rank <= axis < rank:
         raise ShapeError(
-            f"vmap: out_axes={axis!r} is out of range for result leaf {number} of rank {rank - 1}, batch axis "
-            f"included {rank}. Choose an axis from {-rank} to {rank - 1}."
+            f"vmap: out_axes={axis!r} is out of range for result leaf {number}, which has {rank} "
+            f"{'axes' if rank > 1 else 'axis'} with that of the batch. Choose an axis from {-rank} to {rank - 1}."
         )
     return moveaxis(value, 0, axis % rank)

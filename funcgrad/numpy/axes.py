@@ -63,9 +63,10 @@ def as_shape(shape: Any) -> Shape:
     if type(shape) is int:
         return (shape,)
     try:
-        return tuple([operator.index(n) for n in shape])
+        lengths = [*shape]
     except TypeError:
         return (operator.index(shape),)
+    return tuple([operator.index(n) for n in lengths])
 
 
 def resolve_shape(shape: Any, have: Shape) -> Shape:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from importlib import import_module
 from typing import Any
 
@@ -394,6 +395,11 @@ def _cast(x: Any, to: Any) -> Array:
     return convert(x, to=to)
 
 
+def _plain_shape(shape: Any) -> Any:
+    """Return a traced length as an integer; NumPy would hide the error about a length that is not known."""
+    return operator.index(shape) if type(shape) is Tracer else shape
+
+
 def zeros(shape: Any, dtype: Any = None, order: Any = "C", *, device: Any = None) -> Array:
     """Make an array of zeros of ``shape``, float64 by default.
 
@@ -401,7 +407,7 @@ def zeros(shape: Any, dtype: Any = None, order: Any = "C", *, device: Any = None
         >>> fnp.zeros((1, 2))
         array([[0., 0.]])
     """
-    return as_buffer(np.zeros(shape, dtype, order, device=device))
+    return as_buffer(np.zeros(_plain_shape(shape), dtype, order, device=device))
 
 
 def ones(shape: Any, dtype: Any = None, order: Any = "C", *, device: Any = None) -> Array:
@@ -411,7 +417,7 @@ def ones(shape: Any, dtype: Any = None, order: Any = "C", *, device: Any = None)
         >>> fnp.ones(2)
         array([1., 1.])
     """
-    return as_buffer(np.ones(shape, dtype, order, device=device))
+    return as_buffer(np.ones(_plain_shape(shape), dtype, order, device=device))
 
 
 def empty(shape: Any, dtype: Any = None, order: Any = "C", *, device: Any = None) -> Array:
@@ -421,7 +427,7 @@ def empty(shape: Any, dtype: Any = None, order: Any = "C", *, device: Any = None
         >>> fnp.empty((2, 3)).shape
         (2, 3)
     """
-    return as_buffer(np.empty(shape, dtype, order, device=device))
+    return as_buffer(np.empty(_plain_shape(shape), dtype, order, device=device))
 
 
 def full(shape: Any, fill_value: ArrayLike, dtype: Any = None, order: Any = "C", *, device: Any = None) -> Array:
@@ -444,7 +450,7 @@ def full(shape: Any, fill_value: ArrayLike, dtype: Any = None, order: Any = "C",
     if not _needs_conversion_here(fill_value):
         if floating:
             check_text(fill_value)
-        return as_buffer(np.full(shape, fill_value, dtype, order, device=device))
+        return as_buffer(np.full(_plain_shape(shape), fill_value, dtype, order, device=device))
     made = broadcast_to(asarray(fill_value, dtype), to=as_shape(shape))
     return _as_ordered_array(made, order) if isinstance(made, Tracer) else made
 

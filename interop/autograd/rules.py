@@ -225,8 +225,8 @@ def _conformed(call: Any, rule: str, given: Any, like: Any) -> Any:
     if shape != like.shape:
         if fnp.size(given) != like.size // (2 if like.iscomplex else 1):
             raise ShapeError(
-                f"{get_name(call)}: the {rule} rule gave the wrong shape, got {list(shape)}, expected "
-                f"{list(like.shape)}. Sum over what was broadcast."
+                f"{get_name(call)}: the {rule} rule gave the wrong shape, got {shape}, expected "
+                f"{like.shape}. Sum over what was broadcast."
             )
         given = fnp.reshape(given, like.shape)
     if backend.dtype_of(given).kind == "c" and not like.iscomplex:

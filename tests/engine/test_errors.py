@@ -94,6 +94,68 @@ def test_nonscalar_output(call, result, says):
         getattr(fg, call)(result)(2.0)
 
 
+@pytest.mark.parametrize("call", ["jacrev", "jacobian", "jacfwd", "hessian"])
+@pytest.mark.parametrize("result", [None, (), {}], ids=repr)
+def test_missing_return_of_arrays(call, result):
+    name = "jacrev" if call == "jacobian" else call
+    with raises(TypeError, f"{name}: the function must return an array", "got none. Return what"):
+        getattr(fg, call)(lambda x: result)(np.ones(2))
+
+
+def test_jacobian_of_text_names_the_call():
+    for call in (fg.jacrev, fg.hessian):
+        with raises(TypeError, f"{call.__name__}: result leaf 0 of the function is not an array"):
+            call(lambda x: "text")(np.ones(2))
+
+
+def test_text_as_cotangent_or_tangent():
+    with raises(TypeError, "pullback: the cotangent is not an array or a number, got str 'a'. Pass arrays or numbers"):
+        fg.vjp(cube, 1.0)[1]("a")
+    with raises(TypeError, r"jvp: the tangent at \[0\] is not an array", "Pass arrays or numbers"):
+        fg.jvp(cube, (1.0,), ("a",))
+    with raises(TypeError, "jvp: argument 0 is not an array", r"got str 'a'\. Close over it, or pass it by keyword"):
+        fg.jvp(cube, ("a",), (1.0,))
+
+
+def test_pullback_takes_one_cotangent():
+    pullback = fg.vjp(lambda x: (x, x), 1.0)[1]
+    with raises(TypeError, "pullback: it takes one cotangent", r"got 2\. For a tuple of results pass a tuple"):
+        pullback(1.0, 1.0)
+    assert pullback((1.0, 1.0)) == (2.0,)
+
+
+def test_objects_are_named_without_addresses():
+    with raises(TypeError, r"got function <function cube>\. Pass the second result of vjp"):
+        fg.tape(cube)
+
+
+def test_unknown_lengths():
+    for make in (fnp.zeros, fnp.ones, fnp.empty, lambda n: fnp.full(n, 1.0), lambda n: fnp.ones(4).reshape(n, 1)):
+        with raises(TypeError, "jit: .* is being compiled", "got a request for an integer"):
+            fg.jit(lambda n, make=make: make(n))(4)
+    with raises(TypeError, "differs between the 2 examples of a vmap"):
+        fg.vmap(fnp.zeros)(np.array([2, 3]))
+    assert fg.vmap(lambda n: fnp.zeros(n))(np.array([3, 3])).shape == (2, 3)
+
+
+def test_ppermute_names_examples_that_exist():
+    with raises(ValueError, "ppermute: perm must name examples from 0 to 2", r"got \(0, 5\)"):
+        fg.vmap(lambda x: fg.ppermute(x, "i", [(0, 5)]), axis_name="i")(np.ones(3))
+
+
+def test_newton_at_a_singular_point():
+    with pytest.raises(np.linalg.LinAlgError) as found:
+        fg.transforms.newton(lambda x: x * x + 1.0, 1.0)
+    assert found.value.__notes__ == ["newton: the Jacobian is singular at a point on the way. Begin at another point."]
+
+
+def test_carries_are_shown_as_code():
+    with raises(TypeError, r"scan: .* got \(\*, \*\) after a step from \*, with \* for each array"):
+        fg.scan(lambda c, x: ((c, c), x), 0.0, np.ones(3))
+    with raises(ValueError, r"scan: .* got \[3\] and length=2"):
+        fg.scan(lambda c, x: (c, x), 0.0, np.ones(3), length=2)
+
+
 @pytest.mark.parametrize("call", ["grad", "value_and_grad"])
 @pytest.mark.parametrize("argument", [2.0, None])
 def test_missing_return(call, argument):
@@ -428,7 +490,7 @@ class TestCotangents:
         return fg.vjp(lambda x: {"y": x * x}, np.ones(3))[1]
 
     def test_shape(self, pullback):
-        with raises(ValueError, "pullback", "cotangent", r"\['y'\]", r"got \[2\]", r"expected \[3\]"):
+        with raises(ValueError, "pullback", "cotangent", r"\['y'\]", r"got \(2,\)", r"expected \(3,\)"):
             pullback({"y": np.ones(2)})
 
     @pytest.mark.parametrize("dtype", ["float32", "complex128", "int64", "bool"])
@@ -454,7 +516,7 @@ class TestCotangents:
 @pytest.mark.parametrize("call", [fg.jvp, fg.hvp], ids=["jvp", "hvp"])
 class TestTangents:
     def test_shape(self, call):
-        with raises(ValueError, "tangent", r"\[0\]", r"got \[2\]", r"expected \[3\]"):
+        with raises(ValueError, "tangent", r"\[0\]", r"got \(2,\)", r"expected \(3,\)"):
             call(lambda x: (x * x).sum(), (np.ones(3),), (np.ones(2),))
 
     def test_dtype(self, call):
@@ -475,7 +537,7 @@ class TestTangents:
 
 def test_linearized_tangent():
     _, push = fg.linearize(cube, 2.0)
-    with raises(ValueError, "linearize", "tangent", r"got \[3\]"):
+    with raises(ValueError, "linearize", "tangent", r"got \(3,\)"):
         push(np.ones(3))
 
 

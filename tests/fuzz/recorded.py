@@ -96,7 +96,7 @@ def copied(found: Any) -> Any:
 
 
 def examine(program: Program) -> tuple[str, str]:
-    """Return a verdict ("agree", "as it stands", "rounds otherwise", "differs", "not repeatable") and details."""
+    """Return a verdict ("agree", "not recorded", "rounds otherwise", "differs", "not repeatable") and details."""
     np_ = np if program.dispatch else fnp
     f = program.function()
     fun = program.stacked()(np_, library(), lambda x: f(np_, library(), x))
@@ -122,7 +122,7 @@ def examine(program: Program) -> tuple[str, str]:
                 return "not repeatable", ""
             return "differs" if "other" not in off else "rounds otherwise", off
         said = [str(w.message) for w in heard if w.category is EagerWarning]
-    return ("as it stands", said[0].partition("since ")[2].partition(". Results")[0]) if said else ("agree", "")
+    return ("not recorded", said[0].partition("since ")[2].partition(". Results")[0]) if said else ("agree", "")
 
 
 def examine_inside(program: Program) -> tuple[str, str]:
@@ -143,7 +143,7 @@ def examine_inside(program: Program) -> tuple[str, str]:
                     return "not repeatable", ""
                 return "differs", difference(got, want)
         said = [str(w.message) for w in heard if w.category is EagerWarning]
-    return ("as it stands", said[0].partition("since ")[2].partition(". Results")[0]) if said else ("agree", "")
+    return ("not recorded", said[0].partition("since ")[2].partition(". Results")[0]) if said else ("agree", "")
 
 
 def in_threads(fast: Any, points: list[Any], expected: list[Any]) -> str:
@@ -177,7 +177,7 @@ def main() -> int:
     kinds: Counter[str] = Counter()
     for number in range(options.start, options.start + options.count):
         kind, details = (examine_inside if options.inside else examine)(generate(options.seed, number))
-        kinds[kind if kind != "as it stands" else f"{kind}: {details}"] += 1
+        kinds[kind if kind != "not recorded" else f"{kind}: {details}"] += 1
         if kind in ("differs", "rounds otherwise"):
             print(f"{kind}, program {number} of seed {options.seed}: {details[:300]}", flush=True)
     for kind, count in kinds.most_common():

@@ -39,7 +39,7 @@ def pushed(rule):
         (
             grad(doubled(lambda x, ct: (fnp.sum(ct),))),
             ShapeError,
-            r"wrong shape for argument 0, got \[\], expected \[3\]",
+            r"wrong shape for argument 0, got \(\), expected \(3,\)",
         ),
         (grad(doubled(lambda x, ct: (ct.astype(np.float32),))), InputError, "wrong dtype for argument 0, got float32"),
         (grad(doubled(lambda x, ct: (ct * 1j,))), InputError, "wrong dtype for argument 0, got complex128"),

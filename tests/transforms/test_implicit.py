@@ -356,7 +356,7 @@ def test_mismatched_tangent_solver():
             InputError,
             "f must return a tree like the unknown",
         ),
-        (lambda: custom_root(lambda x: x[:1], B, lambda f, x: x), ShapeError, r"got shape \[1\], expected \[3\]"),
+        (lambda: custom_root(lambda x: x[:1], B, lambda f, x: x), ShapeError, r"got shape \(1,\), expected \(3,\)"),
         (lambda: custom_root(lambda x: x, "text", newton), InputError, "initial_guess is not an array"),
         (lambda: custom_root(lambda x: x, 1, newton), InputError, "initial_guess must be floating"),
         (lambda: custom_root(lambda x: x, 1.0, lambda f, x: "text"), InputError, "the root is not an array"),

@@ -257,7 +257,7 @@ def test_pattern_with_missing_entry_raises(transform):
 
 
 def test_errors():
-    with pytest.raises(ShapeError, match=r"got \[8, 9\], expected \[9, 9\]"):
+    with pytest.raises(ShapeError, match=r"got \(8, 9\), expected \(9, 9\)"):
         jacobian(bands, sparsity=np.ones((8, 9)))(X)
     with pytest.raises(InputError, match='must be "auto", a sparse matrix'):
         jacobian(bands, sparsity="all")

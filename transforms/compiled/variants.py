@@ -61,10 +61,10 @@ class Report:
         for n, (before, after, statements, size) in enumerate(self.variants, 1):
             counts = f"{before} operations recorded, {after} kept, {statements} statements"
             text.append(f"  {n}: {counts}, {describe_bytes(size)} kept between calls")
-        text += [f"  run as it stands: {reason}" for reason in self.eager]
+        text += [f"  runs eagerly: {reason}" for reason in self.eager]
         if self.seconds is not None:
             fast, direct = self.seconds
-            text.append(f"  a call: {1e6 * fast:.1f} us, as it stands {1e6 * direct:.1f} us: {fast / direct:.2f} of it")
+            text.append(f"  a call: {1e6 * fast:.1f} us, eagerly {1e6 * direct:.1f} us: {fast / direct:.2f} of it")
         width = max([len(line) for line, _ in self.lines], default=0)
         text += [f"  {line:{width}}  {1e6 * seconds:9.1f} us" for line, seconds in self.lines]
         return "\n".join(text)

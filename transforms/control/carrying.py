@@ -118,8 +118,8 @@ class Carry:
 def refuse_structure(call: str, want: Any, have: Any) -> None:
     """Raise the error about a step that changed the structure of the carry."""
     raise InputError(
-        f"{call}: the carry must keep its structure, got {have} after a step from {want}. Return the same "
-        "containers with the same keys."
+        f"{call}: the carry must keep its structure, got {tree.drawn(have)} after a step from {tree.drawn(want)}, "
+        "with * for each array. Return the same containers with the same keys."
     )
 
 
@@ -134,8 +134,8 @@ def carry_avals(call: str, init: PyTree, avals: Sequence[Aval], outs: Sequence[A
     for number, (one, out) in enumerate(zip(avals, outs, strict=True)):
         if one.shape != out.shape:
             raise ShapeError(
-                f"{call}: the carry{_path(init, number)} must keep its shape, got {list(out.shape)} after a step from "
-                f"{list(one.shape)}. Give the first value the shape of the returned one."
+                f"{call}: the carry{_path(init, number)} must keep its shape, got {out.shape} after a step from "
+                f"{one.shape}. Give the first value the shape of the returned one."
             )
         both = promote_avals(one, out)
         if both is None or not all(x.weak or x.dtype == both.dtype for x in (one, out)):
@@ -176,8 +176,8 @@ def branch_avals(call: str, found: Sequence[tuple[tree.PyTreeSpec, Sequence[Aval
             path = _path(tree.unflatten(spec, range(len(avals))), index)
             if one.shape != out.shape:
                 raise ShapeError(
-                    f"{call}: all branches must return the same shapes, got {list(one.shape)} from branch 0 and "
-                    f"{list(out.shape)} from branch {number} in result{path}. Broadcast them to one shape."
+                    f"{call}: all branches must return the same shapes, got {one.shape} from branch 0 and "
+                    f"{out.shape} from branch {number} in result{path}. Broadcast them to one shape."
                 )
             both = promote_avals(one, out)
             if both is None:

@@ -102,7 +102,7 @@ class _Items:
 
     def __init__(self, xs: PyTree, length: Any) -> None:
         self.leaves, self.spec = checked_leaves("scan", "xs", xs)
-        sizes = set()
+        of_xs = set()
         for number, leaf in enumerate(self.leaves):
             shape = backend.shape_of(leaf)
             if not shape:
@@ -110,16 +110,16 @@ class _Items:
                     f"scan: xs{tree.flatten_with_path(xs)[0][number]} has no first axis to go through, got "
                     f"{describe(leaf)}. Close over what is the same in every step."
                 )
-            sizes.add(shape[0])
+            of_xs.add(shape[0])
         if length is not None:
             length = _check_integer("scan", "length", length)
-            sizes.add(length)
+        sizes = of_xs if length is None else of_xs | {length}
         if not sizes:
             raise InputError("scan: the number of steps is unknown, got neither xs nor length. Pass one of them.")
         if len(sizes) > 1 or min(sizes) < 0:
             also = "" if length is None else f" and length={length}"
             raise ShapeError(
-                f"scan: the first axes of xs must have one length, got {sorted(sizes)}{also}. Cut them to one length."
+                f"scan: the first axes of xs must have one length, got {sorted(of_xs)}{also}. Cut them to one length."
             )
         self.length: int = sizes.pop()
         self._plain = [as_argument(leaf) if type(leaf) is np.ndarray else leaf for leaf in self.leaves]

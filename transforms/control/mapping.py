@@ -165,8 +165,8 @@ class _Prefixes:
         for new, old in zip(leaves, b, strict=True):
             if backend.shape_of(new) != backend.shape_of(old):
                 raise ShapeError(
-                    f"associative_scan: fn must return the shapes of its arguments, got {list(backend.shape_of(new))} "
-                    f"from {list(backend.shape_of(old))}. It is called with many elements at once."
+                    f"associative_scan: fn must return the shapes of its arguments, got {backend.shape_of(new)} "
+                    f"from {backend.shape_of(old)}. It is called with many elements at once."
                 )
         return leaves
 

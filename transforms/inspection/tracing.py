@@ -210,8 +210,8 @@ def _check_like(path: str, new: Any, shape: tuple[int, ...], dtype: Any, *, weak
         )
     if backend.shape_of(new) != shape:
         raise ShapeError(
-            f"graph: {path} has another shape than what was traced, got {list(backend.shape_of(new))}, expected "
-            f"{list(shape)}. Trace the function again for it."
+            f"graph: {path} has another shape than what was traced, got {backend.shape_of(new)}, expected "
+            f"{shape}. Trace the function again for it."
         )
     have = backend.dtype_of(new)
     number = weak or type(new) in (int, float, complex)

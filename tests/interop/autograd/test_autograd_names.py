@@ -648,7 +648,7 @@ def test_cotangents_get_shape_and_dtype_of_arguments():
     assert found == 12.0
     assert found.dtype == numpy.float32
     defvjp(g, lambda ans, x, scale=1.0: lambda ct: numpy.ones(2))
-    with pytest.raises(ShapeError, match="vjp rule gave the wrong shape, got \\[2\\], expected \\[3\\]"):
+    with pytest.raises(ShapeError, match="vjp rule gave the wrong shape, got \\(2,\\), expected \\(3,\\)"):
         elementwise_grad(g)(X)
 
 

@@ -728,12 +728,12 @@ def test_branch_on_value_in_compiled_loop_raises_jax_error():
         (
             lambda x: control.scan(lambda c, y: ((c, c), y), x, ITEMS),
             InputError,
-            r"scan: the carry must keep its structure, got PyTreeSpec\(\(\*, \*\).* after a step from PyTreeSpec\(\*",
+            r"scan: the carry must keep its structure, got \(\*, \*\) after a step from \*,",
         ),
         (
             lambda x: control.scan(lambda c, y: ({"h": c["h"][:1]}, y), {"h": fnp.stack([x, x])}, ITEMS),
             ShapeError,
-            r"scan: the carry at \['h'\] must keep its shape, got \[1\] after a step from \[2\]\. Give the first value",
+            r"scan: the carry at \['h'\] must keep its shape, got \(1,\) after a step from \(2,\)\. Give",
         ),
         (
             lambda x: control.fori_loop(0, 3, lambda i, v: v + x, np.float32(1.0)),
@@ -786,7 +786,7 @@ def test_branch_on_value_in_compiled_loop_raises_jax_error():
         (
             lambda x: control.scan(lambda c, y: (c, y), x, ITEMS, 7),
             ShapeError,
-            r"scan: the first axes of xs must have one length, got \[3, 7\] and length=7",
+            r"scan: the first axes of xs must have one length, got \[3\] and length=7",
         ),
         (lambda x: control.scan(lambda c, y: (c, y), x), InputError, r"scan: the number of steps is unknown"),
         (
@@ -816,7 +816,7 @@ def test_branch_on_value_in_compiled_loop_raises_jax_error():
         (
             lambda x: control.associative_scan(lambda a, b: a[0], ITEMS * x),
             ShapeError,
-            r"associative_scan: fn must return the shapes of its arguments, got \[\] from \[1\]",
+            r"associative_scan: fn must return the shapes of its arguments, got \(\) from \(1,\)",
         ),
     ],
 )  # fmt: skip
@@ -827,7 +827,7 @@ def test_errors(wrap, fun, error, message):
 
 BRANCHES = [
     (lambda x: (x, x), InputError, "cond: all branches must return the same structure, got .* from branch 0 and"),
-    (lambda x: x * np.ones(2), ShapeError, r"cond: all branches must return the same shapes, got \[\] from branch 0"),
+    (lambda x: x * np.ones(2), ShapeError, r"cond: all branches must return the same shapes, got \(\) from branch 0"),
     (lambda x: x > 0, InputError, "cond: all branches must return the same dtypes, got float64 from branch 0 and bool"),
     (lambda x: None, InputError, "cond: all branches must return the same structure"),
 ]
