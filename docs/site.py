@@ -87,7 +87,7 @@ def part(begin: str, end: str) -> str:
 
 def compared() -> str:
     """Return two sections of the README under one title."""
-    return "# What is different\n" + part("What is different", "What lies where").partition("\n")[2]
+    return "# What is different\n" + part("What is different", "Folders").partition("\n")[2]
 
 
 def page_of_each(name: str) -> list[tuple[str, str]]:
@@ -121,11 +121,10 @@ def own_names(name: str) -> list[str]:
 
 
 def is_public(public: str, name: str) -> bool:
-    """Whether a package above the module ``name`` exports its ``public``, or the module itself is the face."""
+    """Whether a package above the module ``name`` exports its ``public``, or no package is above it."""
     value = getattr(importlib.import_module(name), public)
     above = [name.rsplit(".", k)[0] for k in range(1, name.count("."))]
-    faces = [importlib.import_module(package) for package in above]
-    return not above or any(getattr(face, public, None) is value for face in faces)
+    return not above or any(getattr(importlib.import_module(p), public, None) is value for p in above)
 
 
 def defined_in(value: Any, name: str) -> bool:

@@ -19,8 +19,8 @@ def from_numpy(fun: Callable[P, R]) -> Callable[P, R]:
     stop. ``from_numpy`` saves that first run. In your own code, write ``import funcgrad.numpy as np``.
 
     ``from_numpy`` covers all Python code: the functions that ``fun`` calls, in any module, classes, methods of objects
-    that were made outside, functions in containers and closures, caches. It does not cover compiled code, which is
-    refused, nor methods of named tuples and of registered containers.
+    that were made outside, functions in containers and closures, caches. It does not cover compiled code,
+    which raises an error, nor methods of registered containers.
 
     Args:
         fun: a function, a method, a callable object, a partial, a pipeline, or a transform of one of these.

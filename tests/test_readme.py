@@ -139,8 +139,25 @@ def test_document_code_runs(document, tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def anchors(document):
+    """Return the anchors of the headings of a document, as the site and forges make them."""
+    text = re.sub(r"^```.*?^```", "", document.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    headings = re.findall(r"^#+ (.+)$", text, flags=re.MULTILINE)
+    return {re.sub(r"[^\w\s-]", "", heading).lower().replace(" ", "-") for heading in headings}
+
+
 @pytest.mark.parametrize("document", DOCUMENTS, ids=named)
 def test_document_links_exist(document):
     prose = re.sub(r"```.*?```|`[^`]*`", "", document.read_text(encoding="utf-8"), flags=re.DOTALL)
-    links = re.findall(r"\]\(([^)#]+)[^)]*\)", prose)
-    assert [link for link in links if "://" not in link and not (document.parent / link).exists()] == []
+    links = re.findall(r"\]\(([^)#]*)(?:#([^)]+))?\)", prose)
+    inside = [(document.parent / path if path else document, anchor) for path, anchor in links if "://" not in path]
+    assert [path for path, _ in inside if not path.exists()] == []
+    assert [(path.name, anchor) for path, anchor in inside if anchor and anchor not in anchors(path)] == []
+
+
+def test_site_finds_the_sections_of_the_readme():
+    """The site cuts a page out of the README by its headings; ``make docs`` needs more packages than the tests."""
+    cuts = re.findall(r'part\("(.+?)", "(.+?)"\)', (ROOT / "docs" / "site.py").read_text(encoding="utf-8"))
+    headings = re.findall(r"^## (.+)$", (ROOT / "README.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    assert cuts
+    assert [name for cut in cuts for name in cut if name not in headings] == []

@@ -122,7 +122,13 @@ def value_and_grad(
 ) -> Callable[P, tuple[R, Any]]:
     """Return a function that computes the value and the gradient of ``fun`` in one evaluation.
 
-    Takes the arguments of ``grad``.
+    Args:
+        fun: a function of arrays, numbers or pytrees of them, returning one real scalar.
+        argnums: which positional arguments to differentiate: a position, possibly negative, or several.
+        has_aux: whether ``fun`` returns a pair ``(result, aux)``.
+        holomorphic: promises that ``fun`` is complex differentiable; inputs and output must be complex.
+        allow_int: lets integer inputs pass; their gradient has dtype float0.
+        strict: whether a gradient that is zero for all values of the arguments is an error, see ``strict``.
 
     Returns:
         A function of the same arguments that returns ``(value, gradient)``, or ``((value, aux), gradient)`` with

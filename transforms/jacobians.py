@@ -50,7 +50,7 @@ def jacrev(
 
     Args:
         fun: a function of arrays or pytrees, returning an array or a pytree.
-        argnums: which positional arguments to differentiate, as in ``grad``.
+        argnums: which positional arguments to differentiate: a position, possibly negative, or several.
         has_aux: whether ``fun`` returns a pair ``(result, aux)``; then so does the new function.
         holomorphic: promises that ``fun`` is complex differentiable.
         allow_int: lets integer inputs pass; their derivative has dtype float0.
@@ -84,7 +84,11 @@ def jacfwd(
 ) -> Callable[P, Any]:
     """Return a function that computes the Jacobian in forward mode, by batches of tangents. Best for few inputs.
 
-    Takes the arguments of ``jacrev`` except ``allow_int``.
+    Args:
+        fun: a function of arrays or pytrees, returning an array or a pytree.
+        argnums: which positional arguments to differentiate: a position, possibly negative, or several.
+        has_aux: whether ``fun`` returns a pair ``(result, aux)``; then so does the new function.
+        holomorphic: promises that ``fun`` is complex differentiable.
 
     Returns:
         A function of the same arguments whose result is that of ``jacrev``: leaves have the shape
@@ -121,15 +125,24 @@ def jacobian(
 ) -> Callable[P, Any]:
     """Return a function that computes the Jacobian in reverse mode, with ``sparsity`` as a sparse matrix.
 
-    Takes the arguments of ``jacrev``, and two more by keyword. ``sparsity`` says where the derivative may be nonzero: a
-    sparse or boolean matrix with a row per output and a column per input, or "auto", which finds the pattern at each
-    call from one run. Columns that share no row form a colour; the Jacobian costs one product for each colour.
-    ``check`` says whether to compare the sparse matrix times a random vector with a directional derivative. The
-    comparison finds a pattern that lacks an entry.
+    Without ``sparsity`` it is ``jacrev``. With it, columns that share no row form a colour, and the Jacobian costs one
+    product for each colour.
+
+    Args:
+        fun: a function of arrays or pytrees, returning an array or a pytree.
+        argnums: which positional arguments to differentiate: a position, possibly negative, or several.
+        has_aux: whether ``fun`` returns a pair ``(result, aux)``; then so does the new function.
+        holomorphic: promises that ``fun`` is complex differentiable.
+        allow_int: lets integer inputs pass; their derivative has dtype float0.
+        sparsity: where the derivative may be nonzero: a sparse or boolean matrix with a row per output and a column per
+            input, or "auto", which finds the pattern at each call from one run.
+        check: whether to compare the sparse matrix times a random vector with a directional derivative, which finds a
+            pattern that lacks an entry.
 
     Returns:
-        A function of the same arguments. With ``sparsity`` its result is a ``scipy.sparse`` matrix in compressed
-        rows, with a row per output and a column per input, each flattened in the order of its leaves.
+        A function of the same arguments. Leaves of its result have the shape ``output.shape + input.shape``. With
+        ``sparsity`` the result is a ``scipy.sparse`` matrix in compressed rows, with a row per output and a column per
+        input, each flattened in the order of its leaves.
 
     Raises:
         TypeError: as ``jacrev``; with ``sparsity`` also complex or traced inputs.
@@ -163,12 +176,20 @@ def hessian(
 ) -> Callable[P, Any]:
     """Return a function that computes the matrix of second derivatives by forward mode over reverse mode.
 
-    Takes the arguments of ``jacrev`` except ``allow_int``, and ``sparsity`` and ``check`` of ``jacobian``. A pattern
-    has one row and one column per input, and must be symmetric.
+    Args:
+        fun: a function of arrays or pytrees, returning one number, or an array or a pytree of them.
+        argnums: which positional arguments to differentiate: a position, possibly negative, or several.
+        has_aux: whether ``fun`` returns a pair ``(result, aux)``; then so does the new function.
+        holomorphic: promises that ``fun`` is complex differentiable.
+        sparsity: where the second derivative may be nonzero: a symmetric sparse or boolean matrix with one row and one
+            column per input, or "auto", which finds the pattern at each call from one run.
+        check: whether to compare the sparse matrix times a random vector with a directional derivative, which finds a
+            pattern that lacks an entry.
 
     Returns:
-        A function of the same arguments. For several arguments or trees the result is nested: the tree
-        of the input, each leaf again the tree of the input. With ``sparsity`` it is one ``scipy.sparse`` matrix.
+        A function of the same arguments. Its result has the shape ``input.shape + input.shape``, after the shape of the
+        output. For several arguments or trees it is nested: the tree of the input, each leaf again the tree of the
+        input. With ``sparsity`` it is one ``scipy.sparse`` matrix.
 
     Raises:
         TypeError: as ``jacrev`` and ``jacfwd``.

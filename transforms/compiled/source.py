@@ -210,7 +210,7 @@ def _function_texts(writer: Writer, lines: list[tuple[Parts, Any]], names: Seque
 
 def _comment_for(line: Any) -> str:
     if line is OUTSIDE_FUNCTION:
-        return "what the transforms do around the function, such as the way back"
+        return "what the transforms do around the function, such as the backward pass"
     source_line = linecache.getline(line.path, line.number).strip()
     return f"{line.path.replace(chr(92), '/').rpartition('/')[2]}:{line.number}  {source_line}".rstrip()
 
