@@ -17,6 +17,8 @@ from funcgrad.interop.from_numpy import from_numpy
 from funcgrad.optional import lazy_attributes
 
 if TYPE_CHECKING:
+    from funcgrad.interop import autograd as autograd
+    from funcgrad.interop import scipy as scipy
     from funcgrad.interop.crosschecks.checking import crosscheck
     from funcgrad.interop.crosschecks.report import CrossCheck, Row
     from funcgrad.interop.jax.conversion import adopt
@@ -35,6 +37,7 @@ else:
         "jax.programs": "from_jax",
     }
     _HOMES = {name: f"{__name__}.{module}:{name}" for module, names in _LATER.items() for name in names.split()}
+    _HOMES |= {module: f"{__name__}.{module}" for module in ("autograd", "scipy")}
     __getattr__, __dir__ = lazy_attributes(__name__, globals(), _HOMES)
 
 __all__ = [

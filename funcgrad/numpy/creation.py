@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from importlib import import_module
 from typing import Any
 
@@ -396,8 +395,8 @@ def _cast(x: Any, to: Any) -> Array:
 
 
 def _plain_shape(shape: Any) -> Any:
-    """Return a traced length as an integer; NumPy would hide the error about a length that is not known."""
-    return operator.index(shape) if type(shape) is Tracer else shape
+    """Return a traced shape as integers; NumPy would hide the error about a length that is not known."""
+    return as_shape(shape) if type(shape) is Tracer else shape
 
 
 def zeros(shape: Any, dtype: Any = None, order: Any = "C", *, device: Any = None) -> Array:

@@ -7,6 +7,8 @@ import hashlib
 import json
 import math
 import re
+import subprocess
+import sys
 from decimal import Decimal
 from fractions import Fraction
 
@@ -141,6 +143,13 @@ def test_unknown_lengths():
 def test_ppermute_names_examples_that_exist():
     with raises(ValueError, "ppermute: perm must name examples from 0 to 2", r"got \(0, 5\)"):
         fg.vmap(lambda x: fg.ppermute(x, "i", [(0, 5)]), axis_name="i")(np.ones(3))
+
+
+def test_modules_of_interop_need_no_import_statement():
+    program = (
+        "import funcgrad; print(funcgrad.interop.scipy.minimize.__name__, funcgrad.interop.autograd.grad.__name__)"
+    )
+    assert subprocess.check_output([sys.executable, "-c", program], text=True).split() == ["minimize", "grad"]
 
 
 def test_newton_at_a_singular_point():
