@@ -128,7 +128,9 @@ def _unwrapped(x: Any) -> Any:
 
 def refuse(fun: Any, args: list[Any]) -> NoReturn:
     """Raise an error that says where compiled code would lose the derivative."""
-    name = f"{getattr(fun, '__module__', None) or type(fun).__module__}.{getattr(fun, '__name__', type(fun).__name__)}"
+    home = getattr(fun, "__module__", None) or type(fun).__module__
+    own = getattr(fun, "__name__", type(fun).__name__).rpartition(" ")[2]  # "function dpotrf" of f2py
+    name = own if home == "builtins" else f"{home}.{own}"
     found: Any = next((x for x in args if is_traced(x)), args)
     shown = describe(found) if is_traced(found) else "matrix or list with one"
     error = ConversionError(

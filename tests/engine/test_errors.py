@@ -15,6 +15,7 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.linalg
 import scipy.sparse
 import toolz
 
@@ -150,6 +151,11 @@ def test_modules_of_interop_need_no_import_statement():
         "import funcgrad; print(funcgrad.interop.scipy.minimize.__name__, funcgrad.interop.autograd.grad.__name__)"
     )
     assert subprocess.check_output([sys.executable, "-c", program], text=True).split() == ["minimize", "grad"]
+
+
+def test_fortran_functions_are_named():
+    with raises(TypeError, "^dpotrf: it is compiled code", r"got a traced float64\[2, 2\]", "custom_vjp"):
+        fg.grad(lambda x: scipy.linalg.lapack.dpotrf(x * np.eye(2))[0].sum())(1.0)
 
 
 def test_newton_at_a_singular_point():
