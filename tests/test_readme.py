@@ -1,7 +1,7 @@
 """The Python code of README.md and of docs/ runs from top to bottom, and gives the results that it states.
 
-All blocks of one document share a namespace and run with warnings as errors. A comment behind an expression on a line
-of its own shows the expression's value.
+All blocks of one document share a namespace and run with warnings as errors. A comment behind an expression that is a
+statement shows the expression's value. If the line is too long, the comment is on the next line.
 """
 
 import ast
@@ -78,14 +78,16 @@ def python_only(markdown):
 
 
 def with_comparisons(code):
-    """Return ``code`` with every ``expression  # value`` turned into a comparison, on the same line."""
+    """Return ``code`` with every ``expression  # value`` turned into a comparison, on the same lines."""
     lines = code.splitlines()
     for node in ast.parse(code).body:
-        if isinstance(node, ast.Expr) and node.lineno == node.end_lineno:
-            line = lines[node.lineno - 1].encode()  # columns are counted in bytes
+        if isinstance(node, ast.Expr):
+            line = lines[node.end_lineno - 1].encode()  # columns are counted in bytes
             expression, comment = line[: node.end_col_offset].decode(), line[node.end_col_offset :].decode().strip()
-            if comment.startswith("# "):
-                lines[node.lineno - 1] = f"_shows(({expression}), {comment[2:]!r})"
+            below = "" if comment else "".join(lines[node.end_lineno : node.end_lineno + 1])
+            if comment.startswith("# ") or re.match(r"# [\[({'\"\d]", below):
+                lines[node.end_lineno - 1] = f"{expression}), {(comment or below)[2:]!r})"
+                lines[node.lineno - 1] = f"_shows(({lines[node.lineno - 1]}"
     assert not lines[0]
     return "\n".join([COMPARISON, *lines[1:]]) + "\n"
 
@@ -113,13 +115,16 @@ def test_printed_output_is_compared(tmp_path):
     assert "printed was two  of 0.0015" in done.stderr
 
 
-def test_stated_values_are_compared(tmp_path):
-    markdown = "# Title\n```python\nx = 'é'  # not compared\nx * 2  # '{}'\n[1,\n 2]  # not compared\n```\n"
-    assert run(with_comparisons(python_only(markdown.format("éé"))), tmp_path).returncode == 0
-    done = run(with_comparisons(python_only(markdown.format("other"))), tmp_path)
-    assert done.returncode != 0
-    assert "'éé' is not 'other'" in done.stderr
-    assert "line 4" in done.stderr
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [(("éé", 1, 2), ""), (("other", 1, 2), "'éé' is not 'other'"), (("éé", 3, 2), "[3, 2]"), (("éé", 1, 3), "(1, 3)")],
+)
+def test_stated_values_are_compared(values, said, tmp_path):
+    code = "x = 'é'  # not compared\nx * 2  # '{}'\n[1,\n 2]  # [{}, 2]\n(1, 2)\n# (1, {})\n".format(*values)
+    done = run(with_comparisons(python_only(f"# Title\n```python\n{code}```\n")), tmp_path)
+    assert (done.returncode != 0) == bool(said)
+    assert said in done.stderr
+    assert values[0] == "éé" or "line 4" in done.stderr
 
 
 def test_documents_are_found():
