@@ -114,13 +114,12 @@ def pytest_make_parametrize_id(val):
 
 
 def pytest_runtest_protocol(item, nextitem):
-    """Make a worker report each test once, not six times: most tests are shorter than their reports."""
+    """Make a worker report each test once, not five times: most tests are shorter than their reports."""
     if "PYTEST_XDIST_WORKER" not in os.environ:
         return None
     for report in runtestprotocol(item, log=False, nextitem=nextitem):
         if report.when == "call" or not report.passed or report.duration > 1:
             item.ihook.pytest_runtest_logreport(report=report)
-    item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
     return True
 
 
