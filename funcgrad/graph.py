@@ -281,37 +281,43 @@ class Recording:
                 dtype, is different now.
         """
         values = {**self.constants, **dict(zip(self.inputs, inputs, strict=True))}
-        for slot in self.decisions.keys() & values:
+        for slot in self._decided_before:
             self._check(slot, values[slot])
-        over, decisions = self._released_after, self.decisions
-        for number, (primitive, slots, params, out, *_) in enumerate(self.operations):
+        for step, over, decided in self._schedule:
+            primitive, slots, params, out, *_ = step
             args = [values[slot] for slot in slots]
-            for slot in over.get(number, ()):
+            for slot in over:
                 del values[slot]
             ans = _apply_reusing(primitive, args, params)
             if primitive.data_dependent:
-                self._check_kind(self.operations[number], ans)
+                self._check_kind(step, ans)
             if primitive.multiple:
                 values.update(zip(out, ans, strict=True))
             else:
                 values[out] = ans
-            if decisions:
-                for slot in self.operations[number].outs:
-                    if slot in decisions:
-                        self._check(slot, values[slot])
+            for slot in decided:
+                self._check(slot, values[slot])
             ans = None  # drop this reference: only an unshared array is overwritten
         return [values[slot] for slot in self.outputs]
 
     @cached_property
-    def _released_after(self) -> dict[int, list[int]]:
-        """Slots of results that no operation after this one needs, by the number of the operation."""
+    def _decided_before(self) -> list[int]:
+        """Slots of inputs and constants on which Python branched."""
+        return [slot for slot in (*self.constants, *self.inputs) if slot in self.decisions]
+
+    @cached_property
+    def _schedule(self) -> list[tuple[Step, list[int], list[int]]]:
+        """Operations, each with the slots that no later one needs, and those of its results that Python branched on."""
         last: dict[int, int] = {}
         for number, step in enumerate(self.operations):
             last.update(dict.fromkeys(step.args, number))
-        found: dict[int, list[int]] = {}
+        over: dict[int, list[int]] = {}
         for slot in last.keys() - self.constants.keys() - set(self.inputs) - set(self.outputs):
-            found.setdefault(last[slot], []).append(slot)
-        return found
+            over.setdefault(last[slot], []).append(slot)
+        return [
+            (step, over.get(number, []), [slot for slot in step.outs if slot in self.decisions])
+            for number, step in enumerate(self.operations)
+        ]
 
     def _prune(self) -> None:
         """Keep only operations that outputs, decisions or operations with data-dependent shapes need."""
@@ -372,11 +378,13 @@ def _raise_branch_error(step: Step | None, now: Any, answer: Any) -> NoReturn:
     """Raise the error for inputs for which the function takes another branch."""
     note = None if step is None else step.note
     where = f", decided at {note.source}" if note is not None and note.source is not None else ""
-    with np.printoptions(threshold=20, edgeitems=2):
-        raise BranchError(
-            f"graph: the function takes another branch for these inputs than for those it was traced with{where}, "
-            f"got {now}, traced {answer}. Trace it again with inputs of the new kind."
-        )
+    if type(answer) is np.ndarray:
+        with np.printoptions(threshold=20, edgeitems=2):
+            now, answer = str(now), str(answer)
+    raise BranchError(
+        f"graph: the function takes another branch for these inputs than for those it was traced with{where}, "
+        f"got {now}, traced {answer}. Trace it again with inputs of the new kind."
+    )
 
 
 def _needed(steps: list[Step], wanted: Sequence[int]) -> set[int]:

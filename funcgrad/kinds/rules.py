@@ -18,7 +18,7 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
-from funcgrad import backend, core
+from funcgrad import backend, blocks, core
 from funcgrad.core import Primitive, Tracer, replace_at, tracer_of
 from funcgrad.errors import InputError
 from funcgrad.forward import ForwardTrace
@@ -58,7 +58,7 @@ ARRAY_MAKER: list[Callable[[Any], Any]] = []
 def bind_checked(primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
     """Apply ``primitive`` like ``core.bind``, but check operands: NumPy would compute with objects and texts.
 
-    The fast path serves the common case: tracers of one run, ordinary arrays and numbers.
+    The fast paths serve the common cases: tracers of one run, ordinary arrays and numbers.
 
     Raises:
         InputError: an argument is not an array or a number.
@@ -74,7 +74,10 @@ def bind_checked(primitive: Primitive, args: tuple[Any, ...], params: dict[str, 
                 break
             trace = arg._trace
     else:
-        if trace is not None and trace.fast:
+        if trace is None:
+            plain = blocks.last_entered() is None
+            return primitive.compute(args, params) if plain else primitive.evaluate(args, params)
+        if trace.fast:
             ans = trace.process(primitive, args, params)
             return ans if isinstance(ans, Tracer) else writable_result(args, ans)
     return _bind_any(primitive, args, params)
