@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import reduce, wraps
 from inspect import signature
+from operator import methodcaller
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ import numpy as np
 import funcgrad.numpy as fnp
 from funcgrad import backend
 from funcgrad.batching import unbatched_if_equal
-from funcgrad.core import Tracer, describe
+from funcgrad.core import Tracer, describe, plain_value
 from funcgrad.errors import ConversionError
 from funcgrad.numpy.concretization import concrete
 from funcgrad.numpy.hints import user_line
@@ -35,23 +36,40 @@ class Masked(Proxy):
         value: the array.
         mask: the mask, True where an element is masked, of the same shape; None if no element is masked.
         fill_value: the number that ``filled`` puts in the place of masked elements; None for NumPy's.
+        shared: the program's array of which the mask was made: in NumPy it is the mask.
     """
 
-    __slots__ = ("_fill", "_mask", "_val")
+    __slots__ = ("_fill", "_own", "_shared", "_val")
     __hash__ = None  # type: ignore[assignment]
     __array_priority__ = 2000.0
 
-    def __init__(self, value: Any, mask: Any = None, fill_value: Any = None) -> None:
-        # records on the tape refer to an ordinary array, and would see a write to the mask
-        self._mask = fnp.array(mask) if type(mask) is np.ndarray else mask
+    def __init__(self, value: Any, mask: Any = None, fill_value: Any = None, shared: Any = None) -> None:
+        self._mask = mask
         self._val, self._fill = value, fill_value
+        self._shared = None if shared is None else (shared, shared.copy())
+
+    @property
+    def _mask(self) -> Any:
+        """The mask, None if no element was masked."""
+        if self._shared is not None:
+            array, before = self._shared
+            changed = array != before
+            if changed.any():
+                self._own[changed] = before[changed] = array[changed]
+        return self._own
+
+    @_mask.setter
+    def _mask(self, mask: Any) -> None:
+        # records on the tape refer to an ordinary array, and would see a write to the mask
+        self._own, self._shared = fnp.array(mask) if type(mask) is np.ndarray else mask, None
 
     type_of = staticmethod(lambda x: np.ma.MaskedArray)
     shape = property(lambda self: self._val.shape)
     ndim = property(lambda self: len(self._val.shape))
     size = property(lambda self: self._val.size)
     dtype = property(lambda self: self._val.dtype)
-    data = property(lambda self: self._val)
+    data = _data = property(lambda self: self._val)
+    _sharedmask = property(lambda self: False, lambda self, flag: None)  # set by functions of ``numpy.ma``
     real = property(lambda self: self._like(self._val.real))
     imag = property(lambda self: self._like(self._val.imag))
     T = property(lambda self: self.transpose())
@@ -61,7 +79,13 @@ class Masked(Proxy):
         return self._val
 
     def as_operand(self) -> Any:
-        """Refuse the array: functions of NumPy without a known rule would compute with the masked numbers."""
+        """Return the array if no element is masked: functions of NumPy would compute with the masked numbers.
+
+        Raises:
+            ConversionError: elements are masked.
+        """
+        if not self._may_mask():
+            return self._val
         raise ConversionError(
             f"numpy.ma: this function would lose the mask, got a masked array of {describe(self._val)}{user_line()}. "
             "Take a method of the array or a function of numpy.ma, or m.filled(0.0), m.compressed()."
@@ -73,11 +97,13 @@ class Masked(Proxy):
 
     def wrap(self, ans: Any, name: str) -> Any:
         """Return the result of ``numpy.where``, which ignores masks; refuse other operations."""
-        return ans if name == "where" else self.as_operand()
+        if name != "where":
+            self.as_operand()
+        return ans
 
     def call_function(self, name: str, operation: Any, args: Any, kwargs: Any) -> Any:
         """Return the result of a function of NumPy whose first argument is this array."""
-        return call_method(name, args, kwargs)
+        return call_method(name, operation, args, kwargs)
 
     def as_result(self) -> Any:
         """Return NumPy's masked array if it is constant, and the array if no element is masked.
@@ -87,12 +113,17 @@ class Masked(Proxy):
         """
         if is_constant(self._val):
             return to_numpy(self)
-        if self._mask is not None and bool(fnp.any(self._mask)):
+        if self._may_mask():
             raise ConversionError(
                 f"numpy.ma: a masked array as the result of a transformed function, got {describe(self._val)}. Return "
                 "m.filled(0.0), m.compressed(), or m.data and m.mask."
             )
         return self._val
+
+    def _may_mask(self) -> bool:
+        """Whether an element is masked, or the mask is not computed yet."""
+        known = None if self._mask is None else concrete_or_none(self._mask)
+        return self._mask is not None and (known is None or bool(known.any()))
 
     @property
     def mask(self) -> Any:
@@ -102,6 +133,9 @@ class Masked(Proxy):
     @mask.setter
     def mask(self, mask: Any) -> None:
         self._mask = None if mask is np.ma.nomask else to_mask(mask, self.shape)
+
+    def __setmask__(self, mask: Any, copy: bool = False) -> None:
+        self.mask = mask
 
     @property
     def fill_value(self) -> Any:
@@ -129,6 +163,10 @@ class Masked(Proxy):
             return fnp.copy(flat)
         return flat[~np.asarray(concrete(fnp.asarray(self._mask), "m.compressed()")).reshape(-1)]
 
+    def nonzero(self) -> Any:
+        """Return the positions of elements that are neither masked nor 0."""
+        return fnp.nonzero(self.filled(0))
+
     def count(self, axis: Any = None, keepdims: bool = False) -> Any:
         """Return how many elements are not masked."""
         found = fnp.sum(~mask_array(self), axis=axis, keepdims=bool(keepdims))
@@ -155,17 +193,19 @@ class Masked(Proxy):
     def __setitem__(self, key: Any, value: Any) -> None:
         key = _plain_key(key)
         if value is MASKED:
-            self._own_mask()[key] = True
+            self._set_mask(key, True)
             return
         mask = value._mask if isinstance(value := as_masked(value), Masked) else None
         self._val[key] = data_of(value)
         if mask is not None or self._mask is not None:
-            self._own_mask()[key] = False if mask is None else unbatched_if_equal(mask)
+            self._set_mask(key, False if mask is None else unbatched_if_equal(mask))
 
-    def _own_mask(self) -> Any:
+    def _set_mask(self, key: Any, mask: Any) -> None:
         if self._mask is None:
             self._mask = fnp.zeros(self.shape, bool)
-        return self._mask
+        self._mask[key] = mask
+        for array in self._shared or ():
+            array[key] = plain_value(mask)
 
     def __iter__(self) -> Iterator[Any]:
         return (self[i] for i in range(len(self)))
@@ -189,16 +229,18 @@ class Masked(Proxy):
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
         if method != "__call__" or kwargs or ufunc.nout != 1 or not hasattr(fnp, ufunc.__name__):
-            return self.as_operand()
+            return getattr(ufunc, method)(*map(_operand, inputs), **kwargs)
         return elementwise(ufunc.__name__, *inputs)
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        return call_method(func.__name__, args, kwargs)
+        return call_method(func.__name__, func, args, kwargs)
 
     def __getattr__(self, name: str) -> Any:
         """Look up NumPy's method if the array is constant."""
         if name.startswith("__") or not is_constant(self._val):
-            raise AttributeError(f"a masked array with traced values has no attribute {name!r}")
+            raise AttributeError(
+                f"a masked array with traced values has no attribute {name!r}. Take m.filled(0.0) or m.compressed()"
+            )
         found = getattr(to_numpy(self), name)
         if not callable(found):
             return found
@@ -348,7 +390,7 @@ class Masked(Proxy):
         order = self.argsort(axis)
         self._val[...] = fnp.take_along_axis(self._val, order, axis)
         if self._mask is not None:
-            self._mask[...] = fnp.take_along_axis(self._mask, order, axis)
+            self._set_mask(..., fnp.take_along_axis(self._mask, order, axis))
 
     def argsort(self, axis: int = -1, *args: Any, **kwargs: Any) -> Any:
         """Return the positions in which the array would be sorted, those of masked elements last."""
@@ -490,21 +532,30 @@ METHODS = frozenset(
         *("transpose", "var"),
     )
 )
+#: Functions of NumPy that are no methods, and keep masks.
+REARRANGING = frozenset(("expand_dims", "flip", "fliplr", "flipud", "moveaxis", "rot90"))
 _ALIASES = {"amax": "max", "amin": "min", "around": "round", "product": "prod"}
 
 
-def call_method(name: str, args: Any, kwargs: Any) -> Any:
-    """Compute a function of NumPy whose first argument is a masked array."""
+def _operand(x: Any) -> Any:
+    return x.as_operand() if isinstance(x, Masked) else x
+
+
+def call_method(name: str, operation: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    """Compute ``operation``, a function of NumPy, whose first argument is a masked array."""
     name = _ALIASES.get(name, name)
     first, *rest = args
     if name in METHODS and isinstance(first, Masked):
         return getattr(first, name)(*rest, **kwargs)
     if name in ("shape", "ndim", "size"):
         return getattr(first, name)
+    if name in REARRANGING and isinstance(first, Masked):
+        return rearranged(operation, *args, **kwargs)
     if name == "copy":
         return fnp.copy(first._val)
-    found = next(x for x in (*args, *kwargs.values()) if isinstance(x, Masked))
-    return found.as_operand()
+    if name == "result_type":
+        return operation(*map(data_of, args))
+    return operation(*map(_operand, args), **{key: _operand(x) for key, x in kwargs.items()})
 
 
 def _writing(method: Callable[..., Any]) -> Callable[..., Any]:
@@ -529,15 +580,18 @@ for _name in (*_WITH_OUT, "std", "sum", "var"):
     setattr(Masked, _name, _writing(getattr(Masked, _name)))
 
 
+def rearranged(arrange: Callable[..., Any], a: Masked, *args: Any, **kwargs: Any) -> Any:
+    """Return what ``arrange`` makes of the array and of its mask."""
+    mask = None if a._mask is None else arrange(a._mask, *args, **kwargs)
+    return a._reduced(arrange(a._val, *args, **kwargs), mask)
+
+
 def _rearranging(name: str) -> Callable[..., Any]:
-    def method(self: Masked, *args: Any, **kwargs: Any) -> Any:
-        mask = None if self._mask is None else getattr(self._mask, name)(*args, **kwargs)
-        return self._reduced(getattr(self._val, name)(*args, **kwargs), mask)
-
-    return method
+    return lambda self, *args, **kwargs: rearranged(methodcaller(name, *args, **kwargs), self)
 
 
-for _name in ("diagonal", "flatten", "ravel", "repeat", "reshape", "squeeze", "swapaxes", "take", "transpose"):
+_SHAPED = ("diagonal", "flatten", "ravel", "repeat", "reshape", "squeeze", "swapaxes", "take", "transpose")
+for _name in ("compress", *_SHAPED):
     setattr(Masked, _name, _rearranging(_name))
 
 
@@ -562,7 +616,7 @@ def _in_place(name: str) -> Callable[..., Any]:
         found = elementwise(name, self, other)
         self._val[...] = found._val
         if found._mask is not None:
-            self._own_mask()[...] = unbatched_if_equal(found._mask)
+            self._set_mask(..., unbatched_if_equal(found._mask))
         return self
 
     return method

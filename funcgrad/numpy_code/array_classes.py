@@ -95,7 +95,10 @@ class ArrayObject(Proxy, metaclass=_ArrayClass):
     def call_function(self, name: str, operation: Any, args: Any, kwargs: Any) -> Any:
         """Return the result of the method of this name."""
         _, *rest = args
-        found = getattr(self, _ALIASES.get(name, name))
+        name = _ALIASES.get(name, name)
+        if not hasattr(np.ndarray, name):
+            return operation(*args, **kwargs)
+        found = getattr(self, name)
         return found(*rest, **kwargs) if callable(found) else found
 
     def _like(self, value: Any) -> Any:

@@ -407,17 +407,22 @@ _WRAPPERS: dict[tuple[str, str], Callable[[Any], Callable[..., Any]]] = {
 }
 
 
+#: Modules whose functions are NumPy's own for constants.
+_MASKED = ("numpy.ma.core", "numpy.ma.extras")
 #: Modules with functions that are replaced or wrapped here.
 MODULES_WITH_REPLACEMENTS = frozenset(
     (
         *[module for module, _ in (*_KERNELS, *_WRAPPERS)],
         "scipy._lib._array_api_override",  # where newer versions define array_namespace
+        *_MASKED,
     )
 )
 
 
 def with_wrapper(fun: Any, built: Callable[..., Any]) -> Callable[..., Any]:
     """Return ``built``, the replacement for ``fun``, in its wrapper if there is one."""
+    if fun.__module__ in _MASKED and built.__module__ in _MASKED:
+        return own("numpy_code.masked").for_constants(fun, built)
     wrap = _WRAPPER_TABLE.entry_for(fun)
     return built if wrap is None else wrap(built)
 

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial, wraps
+from functools import wraps
 from typing import Any
 
 import numpy as np
 
 import funcgrad.numpy as fnp
-from funcgrad.core import describe
-from funcgrad.errors import ConversionError
-from funcgrad.numpy.hints import user_line
+from funcgrad.core import Tracer
 from funcgrad.numpy.masked import (
     MASKED,
     Masked,
@@ -22,11 +20,11 @@ from funcgrad.numpy.masked import (
     is_constant,
     mask_array,
     mask_of,
+    rearranged,
     to_mask,
     to_numpy,
     union,
 )
-from funcgrad.writable import is_buffer
 
 
 def array(
@@ -44,19 +42,17 @@ def array(
     kind = None if dtype is None else np.dtype(dtype)
     value = fnp.array(data_of(data), kind) if copy else fnp.asarray(data_of(data), kind)
     value = fnp.reshape(value, (1,) * (options.get("ndmin", 0) - value.ndim) + value.shape) if options else value
-    own = None if mask is np.ma.nomask else mask if _is_mask(mask, value.shape) else to_mask(mask, value.shape)
+    is_shared = _is_mask(mask, value.shape) and not copy
+    own = None if mask is np.ma.nomask else mask if is_shared else to_mask(mask, value.shape)
     if own is None or given is not None:
         own = given if own is None else union(given, own) if keep_mask else own
     fill = data._fill if isinstance(data, Masked) and fill_value is None else fill_value
-    return Masked(value, own, fill)
+    return Masked(value, own, fill, mask if own is mask and type(mask) is np.ndarray else None)
 
 
 def _is_mask(mask: Any, shape: tuple[int, ...]) -> bool:
-    """Whether ``mask`` is a mask of this shape that may be written to: NumPy shares its memory.
-
-    Records on the tape refer to an ordinary array, and would see the write, so that one is copied.
-    """
-    return is_buffer(mask) and mask.dtype == bool and mask.shape == shape
+    """Whether ``mask`` is a mask of this shape: NumPy shares its memory."""
+    return isinstance(mask, (np.ndarray, Tracer)) and mask.dtype == bool and mask.shape == shape
 
 
 def masked_array(data: Any = None, mask: Any = np.ma.nomask, dtype: Any = None, *args: Any, **kwargs: Any) -> Any:
@@ -186,6 +182,16 @@ def _put(a: Any, indices: Any, values: Any, mode: str = "raise") -> None:
     a[np.unravel_index(indices, a.shape, mode) if a.ndim > 1 else indices] = values  # type: ignore[call-overload]
 
 
+def _putmask(a: Any, mask: Any, values: Any) -> None:
+    values = as_masked(values)
+    a[mask] = values[mask] if values.shape == a.shape else values
+
+
+def _set_fill_value(a: Any, fill_value: Any) -> None:
+    if isinstance(a, Masked):
+        a.fill_value = fill_value
+
+
 def _maker(name: str) -> Callable[..., Any]:
     make = getattr(fnp, name)
 
@@ -207,6 +213,39 @@ def _of_method(name: str) -> Callable[..., Any]:
     return made
 
 
+class Operation:
+    """Elementwise operation of ``numpy.ma`` with its methods."""
+
+    def __init__(self, name: str) -> None:
+        self.__name__ = name
+        self._axis = None if name in ("maximum", "minimum") else 0
+
+    def __call__(self, *args: Any) -> Any:
+        """Return the results of the elements that no argument masks."""
+        return elementwise(self.__name__, *args)
+
+    def outer(self, a: Any, b: Any) -> Any:
+        """Return the results of all pairs."""
+        a, b = as_masked(a), as_masked(b)
+        return self(a.reshape(a.shape + (1,) * b.ndim), b)
+
+    def reduce(self, target: Any, axis: Any = NotImplemented, dtype: Any = None) -> Any:
+        """Return the reduction of the elements that are not masked."""
+        axis = self._axis if axis is NotImplemented else axis
+        found = getattr(as_masked(target), _REDUCTIONS[self.__name__])(axis)
+        return found if dtype is None else found.astype(dtype)
+
+
+_REDUCTIONS = {
+    **{"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min"},
+    **{"logical_and": "all", "logical_or": "any"},
+}
+
+
+def _of_function(name: str) -> Callable[..., Any]:
+    return lambda a, *args, **kwargs: rearranged(getattr(fnp, name), as_masked(a), *args, **kwargs)
+
+
 _COMPARED: dict[str, Callable[..., Any]] = {
     **{"greater": fnp.greater, "greater_equal": fnp.greater_equal, "less": fnp.less, "less_equal": fnp.less_equal},
     **{"not_equal": fnp.not_equal, "invalid": lambda x: ~fnp.isfinite(x)},
@@ -215,6 +254,7 @@ _COMPARED: dict[str, Callable[..., Any]] = {
 }
 _METHODS = (
     *("all", "anom", "any", "argmax", "argmin", "argsort", "clip", "compressed", "copy", "count", "cumprod", "cumsum"),
+    "nonzero",
     *("diagonal", "max", "mean", "min", "prod", "ptp", "ravel", "repeat", "reshape", "round", "squeeze", "std", "sum"),
     *("swapaxes", "take", "trace", "transpose", "var"),
 )
@@ -224,13 +264,18 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     **{name: _joining(name) for name in ("column_stack", "concatenate", "dstack", "hstack", "stack", "vstack")},
     **{name: _maker(name) for name in ("arange", "empty", "empty_like", "ones", "ones_like", "zeros", "zeros_like")},
     **{"anomalies": _of_method("anom"), "product": _of_method("prod"), "round_": _of_method("round")},
+    **{"amax": _of_method("max"), "amin": _of_method("min"), "around": _of_method("round")},
+    **{"alltrue": Operation("logical_and").reduce, "sometrue": Operation("logical_or").reduce},
+    "angle": Operation("angle"),
+    **{name: _of_function(name) for name in ("diag", "diagflat", "expand_dims", "resize")},
     **{"append": _append, "array": array, "asarray": array, "asanyarray": array, "average": _average, "diff": _diff},
     **{"dot": _dot, "filled": _filled, "fix_invalid": _fix_invalid, "getdata": lambda a, subok=True: data_of(a)},
     **{"getmask": lambda a: np.ma.nomask if mask_of(a) is None else mask_of(a), "getmaskarray": mask_array},
     **{"innerproduct": lambda a, b: fnp.inner(_filled(a, 0), _filled(b, 0)), "masked_all": _masked_all},
     **{"is_masked": lambda x: bool(fnp.any(mask_array(x))), "isMaskedArray": lambda x: isinstance(x, Masked)},
     **{"masked_equal": _masked_equal, "masked_values": _masked_values, "masked_where": masked_where},
-    **{"median": _median, "outer": _outer, "power": partial(elementwise, "power"), "put": _put, "sort": _sort},
+    **{"median": _median, "outer": _outer, "power": Operation("power"), "put": _put, "putmask": _putmask},
+    **{"set_fill_value": _set_fill_value, "sort": _sort},
     **{"shape": lambda a: fnp.shape(data_of(a)), "ndim": lambda a: fnp.ndim(data_of(a)), "where": _where},
     "size": lambda a, axis=None: fnp.size(data_of(a), axis),
 }
@@ -240,29 +285,29 @@ _FUNCTIONS["outerproduct"], _FUNCTIONS["row_stack"] = _outer, _FUNCTIONS["vstack
 
 
 def function_of_masked_arrays(name: str, value: Any) -> Any:
-    """Return the replacement for a function of ``numpy.ma``; ``value`` itself if it is none."""
+    """Return the replacement for a function of ``numpy.ma``; ``value`` itself if there is none."""
     found = _FUNCTIONS.get(name)
     if found is not None:
         return found
     if isinstance(ufunc := getattr(value, "f", None), np.ufunc):
-        return partial(elementwise, ufunc.__name__)
+        return Operation(ufunc.__name__)
     if type(value).__name__ == "_extrema_operation":
-        return partial(elementwise, value.__name__)
-    return _for_constants(name, value) if callable(value) and not isinstance(value, type) else value
+        return Operation(value.__name__)
+    return value  # the Python code of others is rebuilt
 
 
-def _for_constants(name: str, fun: Callable[..., Any]) -> Callable[..., Any]:
-    """Return NumPy's function, which takes constants only."""
+def for_constants(fun: Callable[..., Any], built: Callable[..., Any]) -> Callable[..., Any]:
+    """Return NumPy's ``fun`` for constants; for traced values, ``built``."""
 
     @wraps(fun)
     def call(*args: Any, **kwargs: Any) -> Any:
-        for x in (*args, *kwargs.values()):
-            if not is_constant(data_of(x)):
-                raise ConversionError(
-                    f"numpy.ma.{name}: this function takes no traced values, got {describe(data_of(x))}{user_line()}. "
-                    "Take m.filled(0.0) or m.compressed() and functions of numpy."
-                )
+        if not all(map(_is_constant, (args, list(kwargs.values())))):
+            return built(*args, **kwargs)
         return from_numpy(fun(*map(to_numpy, args), **{key: to_numpy(x) for key, x in kwargs.items()}))
 
     call.__module__ = __name__  # else it would be rebuilt
     return call
+
+
+def _is_constant(x: Any) -> bool:
+    return all(map(_is_constant, x)) if type(x) in (list, tuple) else is_constant(data_of(x))

@@ -79,22 +79,8 @@ _OF_OBJECTS = frozenset(
     (
         *_METHODS,
         *_ARRAY_FUNCTIONS,
-        *(
-            "amax",
-            "amin",
-            "argsort",
-            "around",
-            "clip",
-            "copy",
-            "ptp",
-            "ndim",
-            "repeat",
-            "round",
-            "shape",
-            "size",
-            "swapaxes",
-            "take",
-        ),
+        *("amax", "amin", "argsort", "around", "clip", "copy", "expand_dims", "flip", "fliplr", "flipud", "moveaxis"),
+        *("ndim", "ptp", "repeat", "result_type", "rot90", "round", "shape", "size", "swapaxes", "take"),
     )
 )
 #: Functions that return matrices for matrices where they return arrays of two axes for arrays.

@@ -84,7 +84,7 @@ def _replacement(home: str, name: str, value: Any) -> Any:
         other = None
     if other is not None:
         return other
-    if home == "numpy.ma":
+    if home in ("numpy.ma", "numpy.ma.core"):
         return _masked_replacement(name, value)
     if home == "numpy" and name in _ARRAY_MAKERS:
         ours = accepting_matrices(home, name, getattr(fnp, name, value))

@@ -396,7 +396,9 @@ def _is_rebuilt(value: Any) -> bool:
         return True  # compiled from a text
     if is_kept(module):
         return module.startswith("xarray.") and value.__name__ in REBUILT_METHODS
-    return not is_mirrored(module) or (module.startswith(("scipy.", "statistics")) and counterpart(value) is value)
+    return not is_mirrored(module) or (
+        module.startswith(("scipy.", "statistics", "numpy.ma.")) and counterpart(value) is value
+    )
 
 
 def _is_kept_function(value: Any) -> bool:
