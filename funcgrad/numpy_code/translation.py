@@ -280,12 +280,13 @@ class Translator:
         if known is not None:
             return known[1], False
         is_named = isinstance(value, (dict, MappingProxyType))
-        names, members = (list(value), list(value.values())) if is_named else ([], list(value))  # a registry may grow
-        if all(type(member) in PLAIN_TYPES for member in members):
+        keys, members = (list(value), list(value.values())) if is_named else ([], list(value))  # a registry may grow
+        if all(type(member) in PLAIN_TYPES for member in members) and all(map(_is_plain_key, keys)):
             return self._unchanged_container(value)
         self._memoise(value, value)  # it may contain itself
         found = [self(member)[0] for member in members]
-        if all(map(operator.is_, found, members)):
+        names = [key if _is_plain_key(key) else self(key)[0] for key in keys]  # rebuilt code looks these up
+        if all(map(operator.is_, found, members)) and all(map(operator.is_, names, keys)):
             return self._unchanged_container(value)
         return self._memoise(value, self._refilled(type(value), value, names, found))
 
@@ -352,6 +353,10 @@ class Translator:
         if not is_mirrored(kind.__module__):
             self.viewers[kind] = viewer
         return self._memoise(value, viewer(value))
+
+
+def _is_plain_key(key: Any) -> bool:
+    return type(key) in PLAIN_TYPES or (type(key) is tuple and all(map(_is_plain_key, key)))
 
 
 def _unwrap_buffers(container: Any) -> None:
