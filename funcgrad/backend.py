@@ -79,9 +79,9 @@ def _has_own_arithmetic(kind: type) -> bool:
 
 
 def is_array_class(kind: type) -> bool:
-    """Whether a class is a program's class derived from ndarray, without protocols of its own.
+    """Whether a class is a program's class derived from ndarray that rebuilt code replaces.
 
-    A class with ``__array_ufunc__`` compares NumPy's functions, which rebuilt code has other functions for.
+    A class with ``__array_function__`` compares NumPy's functions, which rebuilt code has other functions for.
 
     Example:
         >>> is_array_class(np.ndarray), is_array_class(np.matrix)
@@ -91,8 +91,9 @@ def is_array_class(kind: type) -> bool:
         return False
     above = kind.__mro__[: kind.__mro__.index(np.ndarray)]
     of_numpy = any(base.__module__.partition(".")[0] == "numpy" for base in above)
-    protocols = ("__array_function__", "__array_ufunc__", "__array_wrap__")
-    return not of_numpy and all(getattr(kind, name) is getattr(np.ndarray, name) for name in protocols)
+    if of_numpy or kind.__array_ufunc__ is None:
+        return False
+    return kind.__array_function__ is np.ndarray.__array_function__
 
 
 def namespace(values: Any) -> ArrayNamespace:

@@ -19,7 +19,7 @@ from funcgrad.numpy.elementwise import imag, real
 from funcgrad.numpy.hints import counterpart_hint, user_line
 from funcgrad.numpy.joining import stack
 from funcgrad.primitives.shaping import concatenate
-from funcgrad.shared_state import write_lock
+from funcgrad.shared_state import note_refusal, write_lock
 from funcgrad.typing import Array
 from funcgrad.views import array_with_layout_of, make_read_only, note_view
 from funcgrad.writable import View, Views, is_buffer, rebind, root_of
@@ -38,10 +38,11 @@ def _refuse_class(x: Tracer, cls: builtins.type) -> NoReturn:
         (np.ndarray, "Write the class as a container instead: register_pytree_node(cls, ...)"),
     )
     instead = next(text for base, text in remedies if issubclass(cls, base))
-    raise InputError(
+    error = InputError(
         f"{cls.__name__}(x): a traced value cannot be an instance of an ndarray subclass, got {describe(x)}"
         f"{user_line()}. {instead}."
     )
+    raise note_refusal(error, f"{error} It is derived from ndarray.") if backend.is_array_class(cls) else error
 
 
 def view(x: Tracer, dtype: Any = None, type: Any = None) -> Array:

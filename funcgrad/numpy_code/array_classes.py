@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from threading import get_ident
 from typing import Any
 
@@ -35,8 +36,12 @@ class ArrayObject(Proxy, metaclass=_ArrayClass):
     __hash__ = None  # type: ignore[assignment]
     __array_priority__ = 2000.0
     numpy_class: Any = ()
-    #: Whether the class defines operators of its own.
+    #: Whether the class defines operators or ``__array_ufunc__``.
     has_own_arithmetic = False
+    #: Whether the class defines ``__array_ufunc__``.
+    has_own_ufuncs = False
+    #: Returns what rebuilt code has for a ufunc of NumPy, so that the class can compare it.
+    ufunc_of: Callable[[np.ufunc], Any]
     _val: Any
 
     def __new__(cls, shape: Any, dtype: Any = float, buffer: Any = None, *args: Any, **kwargs: Any) -> Any:
@@ -85,12 +90,12 @@ class ArrayObject(Proxy, metaclass=_ArrayClass):
 
     def replace_call(self, name: str, args: tuple[Any, ...]) -> Any:
         """Return the result of a ufunc as an array of this class."""
-        own: Any = UFUNCS.get(getattr(np, name, None))  # type: ignore[arg-type]
-        return None if own is None else self.__array_ufunc__(own, "__call__", *args)
+        ufunc: Any = getattr(np, name, None)
+        return self._compute(ufunc, "__call__", *args) if ufunc in UFUNCS else None
 
     def wrap(self, ans: Any, name: str) -> Any:
         """Return ``ans`` as an array of this class."""
-        return self._like(ans) if getattr(ans, "shape", ()) else ans
+        return self.__array_wrap__(ans) if getattr(ans, "shape", ()) else ans
 
     def call_function(self, name: str, operation: Any, args: Any, kwargs: Any) -> Any:
         """Return the result of the method of this name."""
@@ -104,13 +109,35 @@ class ArrayObject(Proxy, metaclass=_ArrayClass):
     def _like(self, value: Any) -> Any:
         return type(self).of_array(value, self)
 
+    def _compute(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        """Return what the first of the classes of ``inputs`` that knows the operation returns."""
+        own, objects = self.ufunc_of(ufunc), [x for x in inputs if isinstance(x, ArrayObject)]
+        for x in objects:
+            found = x.__array_ufunc__(own, method, *inputs, **kwargs)
+            if found is not NotImplemented:
+                return found
+        if not objects:
+            return own(*inputs)
+        raise TypeError(f"operand type(s) all returned NotImplemented from __array_ufunc__: {ufunc.__name__}")
+
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, out: Any = None, **kwargs: Any) -> Any:
+        objects = [x for x in inputs if isinstance(x, ArrayObject)]
+        if any(x.has_own_ufuncs for x in objects):
+            return NotImplemented
         compute = ufunc if method == "__call__" else getattr(ufunc, method)
         found = compute(*map(array_of, inputs), **{name: array_of(x) for name, x in kwargs.items()})
         if out is not None:
             array_of(out[0])[...] = found
             return out[0]
-        return tuple(map(self._like, found)) if type(found) is tuple else self._like(found)
+        if not objects:
+            return found
+        wrap = objects[0].__array_wrap__
+        if type(found) is tuple:
+            return tuple([wrap(part, (ufunc, inputs, number)) for number, part in enumerate(found)])
+        return wrap(found, (ufunc, inputs, 0))
+
+    def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
+        return self._like(array)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         return np.asarray(self._val, dtype)
@@ -118,12 +145,36 @@ class ArrayObject(Proxy, metaclass=_ArrayClass):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or name == "_val":
             raise AttributeError(name)
+        if type(self).has_own_ufuncs and (method := self._method_by_ufuncs(name)) is not None:
+            return method
         found = getattr(self._val, name)
         if not callable(found):
             return self._like(found) if name in ("T", "real", "imag") else found
         if name in _PLAIN_METHODS:
             return lambda *args, **kwargs: found(*map(array_of, args), **kwargs)
         return lambda *args, **kwargs: self._like(found(*map(array_of, args), **kwargs))
+
+    def _method_by_ufuncs(self, name: str) -> Callable[..., Any] | None:
+        """Return a method that calls ``__array_ufunc__`` as NumPy's does; None if NumPy's method calls no ufunc."""
+        if name in _BY_OPERATORS:
+            return partial(_BY_OPERATORS[name], self)
+        if name in ("round", "trace"):
+            raise ConversionError(
+                f"{type(self).__name__}: x.{name}() calls __array_ufunc__ in NumPy's compiled code, got "
+                f"{describe(self._val)}{user_line()}. Write it with operators and functions of numpy."
+            )
+        if name not in _BY_UFUNC:
+            return None
+        ufunc, kind = _BY_UFUNC[name]
+        axis = {"axis": None} if kind == "reduce" else {"axis": 0} if kind == "accumulate" else {}
+
+        def method(*args: Any, **kwargs: Any) -> Any:
+            if axis and args:
+                args, kwargs = args[1:], {"axis": args[0], **kwargs}
+            x = self.ravel() if kind == "accumulate" and kwargs.get("axis") is None else self
+            return self._compute(ufunc, kind, x, *args, **{**axis, **kwargs})
+
+        return method
 
     def view(self, dtype: Any = None, type: Any = None) -> Any:
         """Return the array as one of another class, or of this class."""
@@ -197,16 +248,16 @@ def array_of(x: Any) -> Any:
 
 
 def _set_operator(name: str, ufunc: str) -> None:
-    own = getattr(fnp, ufunc)
+    own = getattr(np, ufunc)
 
     def plain(self: ArrayObject, *others: Any) -> Any:
-        return self.__array_ufunc__(own, "__call__", self, *others)
+        return self._compute(own, "__call__", self, *others)
 
     def reflected(self: ArrayObject, other: Any) -> Any:
-        return self.__array_ufunc__(own, "__call__", other, self)
+        return self._compute(own, "__call__", other, self)
 
     def in_place(self: ArrayObject, other: Any) -> Any:
-        return self.__array_ufunc__(own, "__call__", self, other, out=(self,))
+        return self._compute(own, "__call__", self, other, out=(self,))
 
     setattr(ArrayObject, f"__{name}__", plain)
     if name in _OPERATORS:
@@ -217,8 +268,55 @@ def _set_operator(name: str, ufunc: str) -> None:
 for _name, _ufunc in {**_OPERATORS, **_OTHERS}.items():
     _set_operator(_name, _ufunc)
 
+#: Ufuncs that NumPy calls in place of ``power``, by the exponent.
+_POWERS = {2: np.square, 0.5: np.sqrt, 1: np.positive, -1: np.reciprocal}
+
+
+def _power(self: ArrayObject, exponent: Any) -> Any:
+    ufunc = _POWERS.get(exponent) if isinstance(exponent, (int, float)) and self.dtype.kind in "fc" else None
+    return (
+        self._compute(np.power, "__call__", self, exponent) if ufunc is None else self._compute(ufunc, "__call__", self)
+    )
+
+
+ArrayObject.__pow__ = _power  # type: ignore[operator]
+
 #: Members with which a class has arithmetic of its own.
 _ARITHMETIC = frozenset([f"__{side}{name}__" for name in {**_OPERATORS, **_OTHERS} for side in ("", "r", "i")])
+
+
+def _mean(x: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False) -> Any:
+    total = x.sum(axis, keepdims=keepdims)
+    return total / (x.size / np.size(array_of(total)))
+
+
+def _var(
+    x: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    ddof: float = 0,
+    keepdims: bool = False,
+    **options: Any,
+) -> Any:
+    centred = x - _mean(x, axis, keepdims=True)
+    total = x._compute(np.multiply, "__call__", centred, centred).sum(axis, keepdims=keepdims)
+    return total / (x.size / np.size(array_of(total)) - ddof)
+
+
+def _std(x: Any, *args: Any, **kwargs: Any) -> Any:
+    return x._compute(np.sqrt, "__call__", _var(x, *args, **kwargs))
+
+
+#: Methods that NumPy computes by others.
+_BY_OPERATORS: dict[str, Callable[..., Any]] = {"mean": _mean, "var": _var, "std": _std}
+#: Methods that NumPy computes by ufuncs.
+_BY_UFUNC: dict[str, tuple[Any, str]] = {
+    **{"sum": (np.add, "reduce"), "prod": (np.multiply, "reduce"), "max": (np.maximum, "reduce")},
+    **{"min": (np.minimum, "reduce"), "any": (np.logical_or, "reduce"), "all": (np.logical_and, "reduce")},
+    **{"cumsum": (np.add, "accumulate"), "cumprod": (np.multiply, "accumulate")},
+    **{"clip": (np.clip, "__call__"), "conj": (np.conjugate, "__call__"), "conjugate": (np.conjugate, "__call__")},
+}
 
 
 def array_class(cls: Any, translate: Any, bases: list[type], rebuilt: Callable[[Any, Any], Any]) -> type:
@@ -238,9 +336,11 @@ def array_class(cls: Any, translate: Any, bases: list[type], rebuilt: Callable[[
         pending_refusals[get_ident()] = message
         raise ConversionError(message)
     members = {name: rebuilt(value, translate) for name, value in vars(cls).items() if name not in _OF_PYTHON}
-    own = not _ARITHMETIC.isdisjoint(members) or any(getattr(base, "has_own_arithmetic", False) for base in bases)
-    names = {"__module__": cls.__module__, "__qualname__": cls.__qualname__}
-    members |= {**names, "numpy_class": cls, "has_own_arithmetic": own}
+    by_ufuncs = cls.__array_ufunc__ is not np.ndarray.__array_ufunc__
+    own = by_ufuncs or any(getattr(cls, name, None) is not getattr(np.ndarray, name, None) for name in _ARITHMETIC)
+    names = {"__module__": cls.__module__, "__qualname__": cls.__qualname__, "numpy_class": cls}
+    members |= {**names, "has_own_arithmetic": own, "has_own_ufuncs": by_ufuncs}
+    members["ufunc_of"] = staticmethod(lambda ufunc: translate(ufunc)[0])
     return _ArrayClass(cls.__name__, tuple(ArrayObject if base is np.ndarray else base for base in bases), members)
 
 

@@ -422,7 +422,8 @@ MODULES_WITH_REPLACEMENTS = frozenset(
 def with_wrapper(fun: Any, built: Callable[..., Any]) -> Callable[..., Any]:
     """Return ``built``, the replacement for ``fun``, in its wrapper if there is one."""
     if fun.__module__ in _MASKED and built.__module__ in _MASKED:
-        return own("numpy_code.masked").for_constants(fun, built)
+        found: Callable[..., Any] = own("numpy_code.masked").for_constants(fun, built)
+        return found
     wrap = _WRAPPER_TABLE.entry_for(fun)
     return built if wrap is None else wrap(built)
 

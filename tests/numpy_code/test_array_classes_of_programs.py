@@ -79,6 +79,80 @@ class Counted(np.ndarray):
         return found + 1.0 if ufunc is np.multiply else found
 
 
+class Info(np.ndarray):
+    """Array with `__array_ufunc__` as NumPy's documentation defines it."""
+
+    def __array_finalize__(self, obj):
+        self.info = getattr(obj, "info", None)
+
+    def __array_ufunc__(self, ufunc, method, *inputs, out=None, **kwargs):
+        args = [x.view(np.ndarray) if isinstance(x, Info) else x for x in inputs]
+        if out:
+            kwargs["out"] = tuple(x.view(np.ndarray) if isinstance(x, Info) else x for x in out)
+        results = super().__array_ufunc__(ufunc, method, *args, **kwargs)
+        if results is NotImplemented:
+            return NotImplemented
+        outputs = out or (None,) * ufunc.nout
+        results = (results,) if ufunc.nout == 1 else results
+        made = tuple(
+            np.asarray(found).view(Info) if given is None else given
+            for found, given in zip(results, outputs, strict=True)
+        )
+        made[0].info = sum(isinstance(x, Info) for x in inputs)
+        return made[0] if len(made) == 1 else made
+
+
+RULES = {}
+
+
+def implements(ufunc):
+    return lambda fun: RULES.setdefault(ufunc, fun)
+
+
+class Length(np.ndarray):
+    """Array with a power of a unit, with rules for some ufuncs."""
+
+    def __new__(cls, data, power=1):
+        made = np.asarray(data, dtype=float).view(cls)
+        made.power = power
+        return made
+
+    def __array_finalize__(self, obj):
+        self.power = getattr(obj, "power", 1)
+
+    def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
+        kwargs.pop("out", None)
+        powers, plain = [getattr(x, "power", 0) for x in inputs], [np.asarray(x) for x in inputs]
+        if ufunc in RULES:
+            power = RULES[ufunc](powers)
+        elif ufunc in (np.add, np.subtract, np.maximum):
+            if len(set(powers)) > 1:
+                raise TypeError("other units")
+            power = powers[0]
+        elif ufunc is np.less:
+            return ufunc(*plain)
+        else:
+            return NotImplemented
+        return Length(getattr(ufunc, method)(*plain, **kwargs), power)
+
+
+implements(np.multiply)(sum)
+implements(np.true_divide)(lambda powers: powers[0] - sum(powers[1:]))
+implements(np.square)(lambda powers: 2 * powers[0])
+implements(np.sqrt)(lambda powers: powers[0] / 2)
+
+
+class Doubled(np.ndarray):
+    def __array_wrap__(self, array, context=None, return_scalar=False):
+        made = super().__array_wrap__(array, context, return_scalar)
+        return made * 2.0 if context is not None and context[0] is np.exp else made
+
+
+class Replaced(np.ndarray):
+    def __array_function__(self, func, types, args, kwargs):
+        return 1.0
+
+
 class Metres(np.ndarray):
     """Array whose operators check and compute themselves."""
 
@@ -126,7 +200,41 @@ def functions(x):
     return sum(part.sum() * part.rate for part in made) + float(np.concatenate([s, s]).sum()) + np.dot(s, s)
 
 
+def written_ufuncs(x):
+    a = Info((3,), buffer=x * 1.0)
+    b = a
+    a *= 2.0
+    a += x
+    a[0] = 3.0 * x[1]
+    return (b.view(np.ndarray) ** 3).sum() * (a * b).info
+
+
+def units(x):
+    a, b = Length(x), Length(x[::-1])
+    area = a * b + b**2
+    assert (area.power, np.sqrt(area).sum().power) == (2, 1)
+    try:
+        return float((a + area).sum())
+    except TypeError:
+        found = np.asarray(2.0 * area / x).sum() + float(area.mean()) * float(a.std()) + x[a < 2.0].sum()
+    try:
+        return np.asarray(np.sin(a)).sum()
+    except TypeError:
+        return found * float(np.maximum(a, b)[1:].max())
+
+
 PROGRAMS = {
+    "ufuncs_of_its_own": lambda x: (
+        np.asarray(np.sin(x.view(Info)) * 2.0 + x.view(Info)).sum() * (x.view(Info) * x.view(Info)).info
+        + np.asarray(x.view(Info).cumsum()).prod()
+        + float(np.mean(x.view(Info)))
+    ),
+    "written_by_ufuncs_of_its_own": written_ufuncs,
+    "units": units,
+    "changed_results_of_ufuncs": lambda x: (
+        (x.view(Counted) * 2.0).sum() + x.view(Counted).var() + np.asarray(x.view(Counted).std(ddof=1)) * x[0]
+    ),
+    "wrapped_results_of_ufuncs": lambda x: (np.exp(x.view(Doubled)) * np.asarray(x.view(Doubled) ** 2)).sum(),
     "attributes": lambda x: (Signal(x, rate=4.0) * 2.0 + 1.0).power() + Signal(x, rate=x[0])[1:].power(),
     "methods": methods,
     "functions": functions,
@@ -156,5 +264,9 @@ def test_functions_that_do_not_know_the_class_of_the_array():
     assert jvp(lambda x: Signal(x) * x, (X,), (X,))[1].tolist() == (2.0 * X**2).tolist()
     with pytest.raises(ConversionError, match=r"Metres: this function of NumPy would lose .* numpy\.asarray\(x\)"):
         grad(lambda x: np.linalg.norm(Metres(x)))(X)
-    with pytest.raises(InputError, match=r"Counted\(x\): a traced value cannot be an instance"):
-        grad(lambda x: (x.view(Counted) * 2.0).sum())(X)
+    with pytest.raises(InputError, match=r"Replaced\(x\): a traced value cannot be an instance"):
+        grad(lambda x: (x.view(Replaced) * 2.0).sum())(X)
+    with pytest.raises(
+        ConversionError, match=r"Counted: x\.round\(\) calls __array_ufunc__ .* Write it with operators"
+    ):
+        grad(lambda x: np.asarray(x.view(Counted).round()).sum())(X)
