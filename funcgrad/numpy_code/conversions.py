@@ -21,8 +21,8 @@ from funcgrad.numpy.concretization import as_number, as_python, check_text, conc
 from funcgrad.numpy.creation import as_buffer
 from funcgrad.numpy.tables import unlabel_number
 from funcgrad.numpy.texts import TracedText, has_all_digits
-from funcgrad.numpy_code.replacements import current_run
-from funcgrad.writable import CONSTANTS, Proxy
+from funcgrad.numpy_code.replacements import current_run, is_worker
+from funcgrad.writable import CONSTANTS, Proxy, make_buffer
 
 
 def is_traced(x: Any) -> bool:
@@ -228,7 +228,9 @@ def as_writable(made: Any, *given: Any) -> Any:
     """
     if type(made) is np.ndarray:
         shared = made.base is not None and any(_shares_memory(made, x) for x in given)
-        return made if shared or made.dtype.kind not in "fcbiu" else as_buffer(made)
+        if shared or made.dtype.kind not in "fcbiu":
+            return made
+        return make_buffer(made) if is_worker() else as_buffer(made)
     return type(made)([as_writable(part, *given) for part in made]) if type(made) in (tuple, list) else made
 
 

@@ -95,8 +95,18 @@ def current_run() -> Run:
     run: Run | None = latest_rebuilt_run.run
     if run is not None and run.open:
         return run
-    active = [found for known in list(_RUNS) if (found := known()) is not None and found.open]
+    active = _open_runs()
     return active[0] if len(active) == 1 else Run()
+
+
+def _open_runs() -> list[Run]:
+    return [found for known in list(_RUNS) if (found := known()) is not None and found.open]
+
+
+def is_worker() -> bool:
+    """Whether rebuilt code runs in a thread that a function started, so that it takes part in the only open run."""
+    run: Run | None = latest_rebuilt_run.run
+    return (run is None or not run.open) and len(_open_runs()) == 1
 
 
 def run_of_thread() -> Run:

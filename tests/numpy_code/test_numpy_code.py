@@ -258,6 +258,26 @@ def test_threads_inside_rebuilt_function():
     assert grad(parallel)(X) == pytest.approx([6 * math.cos(0.5), 0.0])
 
 
+def test_threads_that_make_arrays():
+    def work(x, i):
+        made = np.zeros(2)
+        made[0] = x[i]
+        made[1] = np.array([x[i], 1.0]).sum() * np.ones(2).dot(x)
+        return made @ made
+
+    def parallel(x):
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            return sum(pool.map(lambda i: work(x, i), range(2))) + pool.submit(work, x, 0).result()
+
+    def in_turn(x):
+        return work(x, 0) + work(x, 1) + work(x, 0)
+
+    np.testing.assert_allclose(grad(parallel)(X), differences(in_turn, X, 5e-4), rtol=1e-9)
+    np.testing.assert_allclose(hessian(parallel)(X), hessian(in_turn)(X), rtol=1e-13)
+    batch = np.stack([X, X + 0.1])
+    np.testing.assert_allclose(vmap(grad(parallel))(batch), vmap(grad(in_turn))(batch), rtol=1e-13)
+
+
 def test_pool_error_names_refusal_in_thread():
     """Check errors that a pool has raised again: ``joblib`` keeps the text of the refusal only."""
 
@@ -273,7 +293,7 @@ def test_pool_error_names_refusal_in_thread():
             except (TypeError, ValueError):
                 raise ValueError("the pool's own error") from None
 
-    with pytest.raises(ConversionError, match=r"This thread does not run the transform") as raised:
+    with as_written(), pytest.raises(ConversionError, match=r"This thread does not run the transform") as raised:
         grad(parallel)(X)
     assert str(raised.value.__cause__) == "the pool's own error"
 
