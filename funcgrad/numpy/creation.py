@@ -224,6 +224,7 @@ def array(
     order: Any = "K",
     subok: bool = False,
     ndmin: int = 0,
+    ndmax: int = 0,
 ) -> Array:
     """Make a new array from a number, an array, or nested lists of both; traced entries are stacked.
 
@@ -234,9 +235,11 @@ def array(
         order: the order of the axes in memory, which decides what can be a view of the array.
         subok: as in NumPy; subclasses are not supported in derivatives.
         ndmin: the smallest number of axes; leading axes of length 1 are added.
+        ndmax: the largest number of axes, since NumPy 2.4; sequences below become elements of ``dtype=object``.
 
     Raises:
-        ValueError: the entries have different shapes; or a copy is needed and ``copy=False``.
+        ValueError: the entries have different shapes, or more axes than ``ndmax`` allows; or a copy is needed and
+            ``copy=False``.
 
     Example:
         >>> grad(lambda x: fnp.sum(fnp.array([[x, 1.0], [2.0, x * x]])))(3.0)
@@ -247,12 +250,15 @@ def array(
         if is_sequence(object) and (type(dtype) is list or getattr(dtype, "names", None)) and is_in_transform():
             return import_module("funcgrad.numpy.records").records_from_rows(object, dtype)
         object = _without_objects(object, dtype)
+    limit = {"ndmax": ndmax} if ndmax else {}
+    if ndmax and dtype is not None and np.dtype(dtype) == np.object_:  # sequences, which may hold traced values
+        return np.array(object, dtype, copy=copy, order=order, subok=subok, ndmin=ndmin, **limit)
     if not _needs_conversion_here(object):
         try:
-            made = np.array(object, dtype, copy=copy, order=order, subok=subok, ndmin=ndmin)
+            made = np.array(object, dtype, copy=copy, order=order, subok=subok, ndmin=ndmin, **limit)
         except ValueError as error:
             told = _retry_through_array_method(error, object)
-            return array(told, dtype, copy=copy, order=order, subok=subok, ndmin=ndmin)
+            return array(told, dtype, copy=copy, order=order, subok=subok, ndmin=ndmin, ndmax=ndmax)
         if isinstance(made, Tracer):
             return made
         if dtype is not None and made.dtype.kind in "fc":
@@ -260,6 +266,8 @@ def array(
         return made if made is object else as_buffer(made)
     copy = {"IF_NEEDED": None, "NEVER": False}.get(getattr(copy, "name", ""), copy)  # NumPy's _CopyMode too
     made = asarray(object, dtype, copy=None if copy else copy)
+    if 0 < ndmax < len(made.shape):
+        raise ValueError(f"array: more axes than ndmax={ndmax} allows, got {describe(made)}. Pass dtype=object.")
     missing = ndmin - len(made.shape)
     made = reshape(made, to=(*(1,) * missing, *made.shape)) if missing > 0 else made
     if not isinstance(made, Tracer):

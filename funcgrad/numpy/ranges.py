@@ -226,8 +226,10 @@ def geomspace(
         made = start * exp(log(stop / start) * weights)
     else:
         side = sign(start)
-        made = power(10.0, linspace(log10(start / side), log10(stop / side), num, endpoint)) * side
+        start, stop = start / side, stop / side
+        made = power(10.0, linspace(log10(start), log10(stop), num, endpoint))
     made = _with_exact_ends(made, start if num else None, stop if endpoint and num > 1 else None)
+    made = made if inexact.kind == "c" else made * side
     return _cast_and_move_axis(made, inexact if dtype is None else np.dtype(dtype), axis)
 
 

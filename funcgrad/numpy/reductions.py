@@ -203,6 +203,7 @@ def var(
 
     Raises:
         ValueError: both ``ddof`` and ``correction`` are given.
+        InputError: an integer ``dtype``, in which NumPy truncates the mean and each square.
 
     Example:
         >>> fnp.var([1.0, 3.0, 5.0, 7.0])
@@ -216,6 +217,10 @@ def var(
     elif ddof != 0:
         raise ValueError("ddof and correction can't be provided simultaneously.")
     a = as_value(a)
+    if dtype is not None and np.dtype(dtype).kind not in "fcV":  # bfloat16 is of kind V
+        raise InputError(
+            f"var, std: dtype must be a floating-point one, got {np.dtype(dtype)}. Leave it out and convert the result."
+        )
     if dtype is not None and "c" in (backend.dtype_of(a).kind, np.dtype(dtype).kind):
         a, mean = _in_complex(a, axis, dtype, where, mean)
         return as_dtype(var(a, axis, None, None, 0, keepdims, where=where, mean=mean, correction=correction), dtype)

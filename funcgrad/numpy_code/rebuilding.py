@@ -24,7 +24,7 @@ from funcgrad.numpy_code.reading import reads_texts
 from funcgrad.numpy_code.replacements import PLAIN_TYPES, end_run, run_of_thread
 from funcgrad.numpy_code.scope import globals_object, refresh
 from funcgrad.numpy_code.translation import FUNCTIONS, READ_ONLY_ARRAYS, WRITABLE_ARRAYS, Translator
-from funcgrad.numpy_code.xarrays import has_adopted
+from funcgrad.numpy_code.xarrays import REBUILDER, has_adopted
 from funcgrad.shared_state import FORMAT_ERROR, pending_refusals
 from funcgrad.writable import Proxy, as_constant, is_buffer
 
@@ -146,6 +146,9 @@ class _CallPlan:
         if translate is self.translate:
             self.built = built
         return built
+
+
+REBUILDER.append(lambda fun: Rebuilt(fun, WRITABLE_ARRAYS))
 
 
 def _check_after_refusal(fun: Callable[..., Any], args: Any, kwargs: Any, out: Any) -> None:

@@ -185,10 +185,13 @@ def _labelled(x: Any) -> Any:
     return import_module("xarray").DataArray(wrap_for_table(x)) if is_number else x
 
 
+#: Function that rebuilds a method of xarray, which ``rebuilding`` provides.
+REBUILDER: list[Callable[[FunctionType], Any]] = []
+
+
 @cache
 def _rebuilt(member: FunctionType) -> Any:
-    rebuilding = import_module("funcgrad.numpy_code.rebuilding")  # which imports this module
-    return rebuilding.Rebuilt(member, rebuilding.WRITABLE_ARRAYS)
+    return REBUILDER[0](member)
 
 
 def _values(self: Any) -> Any:

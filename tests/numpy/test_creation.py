@@ -118,6 +118,20 @@ def test_array_of_tracer_is_same_object_or_copy():
     assert seen == [False, True, True, False, True]
 
 
+def test_array_with_a_largest_number_of_axes():
+    x = np.array([0.7, 1.4])
+    assert grad(lambda x: fnp.array([x[0], 2.0 * x[1]], ndmax=1).sum())(x).tolist() == [1.0, 2.0]
+    with pytest.raises(ValueError, match=r"array: more axes than ndmax=1 allows, got float64\[2, 2\].* dtype=object"):
+        grad(lambda x: fnp.array([x, x], ndmax=1).sum())(x)
+    if np.lib.NumpyVersion(np.__version__) >= "2.4.0":
+
+        def rows(x):
+            made = fnp.array([[x[0], 1.0], [x[1], 2.0, 3.0]], dtype=object, ndmax=1)
+            return made[0][0] * made[1][0] * len(made[1])
+
+        assert grad(rows)(x).tolist() == [3.0 * 1.4, 3.0 * 0.7]
+
+
 def test_copy_false_raises_if_copy_is_needed():
     for attempt in (
         lambda x: fnp.asarray(x, dtype=np.float32, copy=False),
@@ -310,6 +324,13 @@ def test_linspace_edge_cases():
     singles = []
     grad(lambda a: singles.append(fnp.linspace(a, 1.0, 3)) or a)(np.float32(0.0))
     assert singles[0].dtype == np.float32
+
+
+def test_geomspace_from_nan():
+    assert np.isnan(jvp(lambda a: fnp.geomspace(a * np.nan, 4.0, 3), (1.0,), (1.0,))[0]).all()
+    np.testing.assert_allclose(
+        jvp(lambda a: fnp.geomspace(-a, -8.0, 4), (1.0,), (1.0,))[0], [-1, -2, -4, -8], rtol=1e-15
+    )
 
 
 def test_geomspace_with_ends_of_opposite_sign():

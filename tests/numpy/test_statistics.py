@@ -448,3 +448,10 @@ def test_full_reductions_return_scalars_as_numpy(fun):
     for out in (vjp(fun, x)[0], jvp(fun, (x,), (x,))[0], jvp(fun, (x,), (x,))[1]):
         assert type(out) is type(want) is np.float64
     assert type(vjp(fun, x.astype(np.float32))[0]) is type(fun(x.astype(np.float32)))
+
+
+@pytest.mark.parametrize("function", [fnp.var, fnp.std])
+def test_variance_in_integers_is_refused(function):
+    """NumPy truncates the mean and each square there."""
+    with pytest.raises(InputError, match=r"var, std: dtype must be a floating-point one, got int64\. Leave it out"):
+        grad(lambda x: function(x, dtype=np.int64) * 1.0)(X[0])
