@@ -31,6 +31,9 @@ class _Weights:
             self.graph, self.plain = graph.tocsr().summed(), graph.plain(name)
             for part in ("indices", "indptr"):  # SciPy 1.15 accepts no other dtype
                 setattr(self.plain, part, np.int32(getattr(self.plain, part)))
+            if self.plain.nnz == np.prod(self.plain.shape):  # made of a dense matrix, whose zeros SciPy does not store
+                self.plain = self.plain.copy()
+                self.plain.eliminate_zeros()
 
     def of(self, rows: Any, columns: Any, directed: bool = True) -> Any:
         """Return the weights of edges; for an undirected edge, the smaller weight of both directions."""

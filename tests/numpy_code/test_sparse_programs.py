@@ -242,6 +242,12 @@ GRAPHS = {
     "written matrices": written_matrices,
     "rows and columns": rows_and_columns,
     "products of kinds": products_of_kinds,
+    "graphs of dense": lambda x: (
+        csgraph.minimum_spanning_tree(sparse.csr_matrix(np.array([[0, x[0], 1.5], [0, 0, x[1]], [0, 0, 0]])))
+        .power(2)
+        .sum()
+        * csgraph.connected_components(sparse.csc_array(np.diag(x)))[0]
+    ),
     "shortest paths": lambda x: csgraph.shortest_path(graph(x)) @ np.arange(4.0) @ np.arange(1.0, 5),
     "paths of dense": lambda x: csgraph.dijkstra(dense(x), directed=False, indices=[1, 3])[:, 0].prod(),
     "paths one way": lambda x: csgraph.johnson(sparse.triu(graph(x)).tocsr(), return_predecessors=True)[0][0, 3],
