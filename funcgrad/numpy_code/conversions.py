@@ -143,12 +143,26 @@ class FormatString(str):
     def __str__(self) -> str:  # ``logging`` calls it before it fills the text
         return self
 
+    def __add__(self, other: Any) -> str:
+        made: str = as_format_string(str.__add__(self, other))
+        return made
+
+    def __radd__(self, other: Any) -> str:
+        made: str = as_format_string(str.__add__(other, self))
+        return made
+
+    def __mul__(self, count: Any) -> str:
+        made: str = as_format_string(str.__mul__(self, count))
+        return made
+
+    __rmul__ = __mul__
+
     def __mod__(self, values: Any) -> str:
         try:
             text = str.__mod__(self, _shown(values))
         except ConcretizationError:
             text = _text_of_examples(self, values)
-        traced = [x for x in (values if type(values) is tuple else [values]) if is_traced(x)]
+        traced = [x for x in _parts(values) if is_traced(x)]
         if not traced or text == self:
             return text
         for x in traced:
@@ -160,12 +174,18 @@ class FormatString(str):
 
 def _text_of_examples(text: str, values: Any) -> str:
     """Return ``text % values`` for the first examples of a ``vmap`` whose values differ."""
-    parts = values if type(values) is tuple else (values,)
+    parts = _parts(values)
     known = [is_traced(x) and not is_jax_tracer(plain_value(x)) for x in parts]
     rows = [np.ravel(plain_value(x)).tolist() if flag else [x] for x, flag in zip(parts, known, strict=True)]
-    count = max(map(len, rows))
-    texts = [str.__mod__(text, tuple([row[i % len(row)] for row in rows])) for i in range(min(count, 3))]
+    count, names = max(map(len, rows)), list(values) if type(values) is dict else None
+    given = [tuple([row[i % len(row)] for row in rows]) for i in range(min(count, 3))]
+    texts = [str.__mod__(text, each if names is None else dict(zip(names, each, strict=True))) for each in given]
     return " | ".join(texts + ["..."] * (count > len(texts)))
+
+
+def _parts(values: Any) -> tuple[Any, ...]:
+    """Return the values that fill a text."""
+    return values if type(values) is tuple else tuple(values.values()) if type(values) is dict else (values,)
 
 
 #: Texts that Python fills; those of ``strftime``, such as "%Y-%m-%d", are not among them.

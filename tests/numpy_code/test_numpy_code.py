@@ -1188,6 +1188,43 @@ def test_percent_format_of_batch():
     vmap(f)(np.zeros(4) + np.arange(4.0))
     assert texts[-1] == "1.0 of 3 | 2.7 of 3 | 7.4 of 3 | ..."
 
+    def by_name(x):
+        texts.append("%(x).1f of %(n)d" % {"x": math.exp(x), "n": 3})  # noqa: UP031
+        return x
+
+    vmap(by_name)(np.arange(2.0))
+    assert texts[-1] == "1.0 of 3 | 2.7 of 3"
+
+
+def test_percent_formats_that_a_program_composes():
+    def f(x):
+        texts.append(("x =" + len(x) * " %.2f" + " %d") % (*x, 3))
+        texts.append(("%6.1f" * len(x)) % tuple(x))
+        log.debug("%.2e" + ":" * len(x), x[1])
+        return math.sin(x[0]) * float("2.5")
+
+    texts, log = [], logging.getLogger("composed")
+    handler = logging.Handler()
+    handler.emit = lambda record: texts.append(record.getMessage())
+    log.addHandler(handler)
+    log.setLevel(logging.DEBUG)
+    np.testing.assert_allclose(grad(f)(X), [2.5 * math.cos(0.5), 0.0], rtol=1e-15)
+    assert texts[-3:] == ["x = 0.50 1.50 3", "   0.5   1.5", "1.50e+00::"]
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: float(("%.3f" + "0" * len(x)) % x[0]) * x[1],
+        lambda x: float((("%.3e," * len(x)) % tuple(x)).split(",")[1]) * x[1],
+        lambda x: float("%(x).2f" % {"x": x[0]}) * x[1],  # noqa: UP031
+    ],
+    ids=["composed", "repeated", "by_name"],
+)
+def test_numbers_read_from_percent_formats_raise(f):
+    with pytest.raises(ConversionError, match=r"float\(text\): the text shows a traced number"):
+        grad(f)(X)
+
 
 def by_iterable(x):
     return sum(by_iterable(one) for one in x) if isinstance(x, (list, Iterable)) else x * x
