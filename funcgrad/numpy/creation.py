@@ -250,7 +250,7 @@ def array(
         if is_sequence(object) and (type(dtype) is list or getattr(dtype, "names", None)) and is_in_transform():
             return import_module("funcgrad.numpy.records").records_from_rows(object, dtype)
         object = _without_objects(object, dtype)
-    limit = {"ndmax": ndmax} if ndmax else {}
+    limit: dict[str, Any] = {"ndmax": ndmax} if ndmax else {}
     if ndmax and dtype is not None and np.dtype(dtype) == np.object_:  # sequences, which may hold traced values
         return np.array(object, dtype, copy=copy, order=order, subok=subok, ndmin=ndmin, **limit)
     if not _needs_conversion_here(object):

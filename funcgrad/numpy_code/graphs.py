@@ -23,6 +23,8 @@ from funcgrad.numpy_code.own import own
 class _Weights:
     """Weights of the edges of a graph, and SciPy's graph of the plain weights."""
 
+    plain: Any
+
     def __init__(self, name: str, graph: Any) -> None:
         self.is_dense = isinstance(graph, Tracer)
         if self.is_dense:

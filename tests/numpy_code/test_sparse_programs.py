@@ -134,6 +134,26 @@ def products_of_kinds(x):
 csgraph, linalg = sparse.csgraph, sparse.linalg
 
 
+def corner(x):
+    return np.array([[0.0, x[0], 1.5], [0.0, 0.0, x[1]], [0.0, 0.0, 0.0]])
+
+
+def stored_of_dense(x):
+    """Use what SciPy stores of a dense array, which are its elements that are not zero."""
+    A, B = sparse.csr_matrix(corner(x)), sparse.coo_array(corner(x))
+    A.data = np.exp(-A.data)
+    places = np.diff(A.indptr) @ np.arange(3.0) + B.row @ B.col + len(A.indices) + A.T.nnz
+    made = sparse.csc_matrix((A.data**2, A.indices, A.indptr), shape=A.shape)
+    return A.sum() / A.nnz + B.data @ np.arange(3.0) + places * x[1] + made.sum() + B.power(-1).sum()
+
+
+def zeros_of_dense(x):
+    """Use elements that are zero now, but have a derivative."""
+    A = sparse.csr_matrix(corner(x - X))
+    B = sparse.csc_matrix(corner(x - X) + np.eye(3))
+    return (A @ np.arange(3.0)).sum() + (A @ A.T).sum() * x[0] + linalg.spsolve(B, np.ones(3)).sum()
+
+
 def tree(x):
     T = csgraph.minimum_spanning_tree(graph(x))
     return (T.toarray() * np.arange(16.0).reshape(4, 4)).sum() + csgraph.breadth_first_tree(dense(x), 0).power(2).sum()
@@ -242,6 +262,8 @@ GRAPHS = {
     "written matrices": written_matrices,
     "rows and columns": rows_and_columns,
     "products of kinds": products_of_kinds,
+    "stored elements of dense": stored_of_dense,
+    "zeros of dense": zeros_of_dense,
     "graphs of dense": lambda x: (
         csgraph.minimum_spanning_tree(sparse.csr_matrix(np.array([[0, x[0], 1.5], [0, 0, x[1]], [0, 0, 0]])))
         .power(2)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
-from typing import Any
+from functools import wraps
+from math import prod
+from typing import Any, cast
 
 import numpy as np
 
 import funcgrad.numpy as fnp
 from funcgrad.errors import InputError
+from funcgrad.numpy.peeking import concrete_or_none
 
 
 def raise_missing(self: Any, name: str) -> Any:
@@ -33,7 +37,46 @@ def no_data(scipy_class: type) -> property:
     return property(refuse)
 
 
+def without_zeros(self: Any) -> Any:
+    """Drop the zeros of a matrix that stores all elements and return it: SciPy stores no zeros of a dense array.
+
+    They stay until the program asks for what is stored, because an element that is 0 may have a derivative.
+    """
+    if len(self.structure.indices) == prod(self.shape):
+        there = concrete_or_none(getattr(self, "values_as_given", self.values) != 0)  # in a vmap, in any example
+        if there is not None and not (kept := there.reshape(-1, there.shape[-1]).any(0)).all():
+            self.keep(kept)
+    return self
+
+
+def _of_stored(member: Any) -> Any:
+    """Return a property or a method that shows what is stored."""
+    if not isinstance(member, property):
+        return wraps(member)(lambda self, *args, **kwargs: member(without_zeros(self), *args, **kwargs))
+    get, put = cast("Callable[..., Any]", member.fget), member.fset
+    write = None if put is None else lambda self, value: put(without_zeros(self), value)
+    return property(lambda self: get(without_zeros(self)), write)
+
+
+def members_of_stored(base: type, members: dict[str, Any]) -> dict[str, Any]:
+    """Return the members that show what a matrix stores, for a class with these ``members`` and a base."""
+    found = {name: members.get(name, getattr(base, name, None)) for name in _STORED}
+    return {name: _of_stored(member) for name, member in found.items() if member is not None}
+
+
+_STORED = ("col", "coords", "data", "getnnz", "indices", "indptr", "nnz", "nonzero", "power", "row", "size")
+
+
 # Members of matrices made of coordinates and values, which keep the order in which they were given.
+
+
+def with_values(scipy_class: Any, x: Any, values: Any) -> Any:
+    """Return a matrix of SciPy with the places of ``x`` and these values."""
+    places, form = x.structure, scipy_class.__name__[:3]
+    if form in ("csc", "csr"):
+        return scipy_class((values, places.indices, places.indptr), shape=x.shape)
+    coords = coordinates_in_order(x) if form == "coo" else x.places()
+    return scipy_class(sys.modules["scipy.sparse"].coo_array((values, coords), shape=x.shape))
 
 
 def _values_in_order(self: Any) -> Any:
@@ -50,7 +93,8 @@ def _set_data(self: Any, values: Any) -> None:
     self.values_as_given = self.with_data(values).values if self.structure.order is None else values
 
 
-def _coordinates(self: Any) -> tuple[Any, Any]:
+def coordinates_in_order(self: Any) -> tuple[Any, Any]:
+    """Return the row and the column of each value, in the order in which the values were given."""
     rows, columns = self.places()
     back = slice(None) if self.structure.order is None else np.argsort(self.structure.order)
     return rows[back], columns[back]
@@ -79,7 +123,7 @@ def _sum_duplicates(self: Any) -> None:
 
 
 def _keep_elements(self: Any, kept: Any) -> None:
-    rows, columns = self.coords
+    rows, columns = coordinates_in_order(self)
     self.take(type(self)((self.values_as_given[kept], (rows[kept], columns[kept])), self.shape, traced=True))
 
 
@@ -92,9 +136,9 @@ COO_METHODS: dict[str, Any] = {
     "values": property(_values_in_order, _set_values),
     "data": property(lambda self: self.values_as_given, _set_data),
     "stored": property(lambda self: self.values_as_given, _set_data),
-    "row": property(lambda self: self.coords[0]),
-    "col": property(lambda self: self.coords[1]),
-    "coords": property(_coordinates),
+    "row": property(lambda self: coordinates_in_order(self)[0]),
+    "col": property(lambda self: coordinates_in_order(self)[1]),
+    "coords": property(coordinates_in_order),
     "setdiag": _setdiag,
     "keep": _keep_elements,
     "sum_duplicates": _sum_duplicates,

@@ -21,9 +21,8 @@ from funcgrad.numpy.peeking import is_plain
 from funcgrad.numpy_code.conversions import holds_traced, is_traced, map_nested
 from funcgrad.numpy_code.matrices import Matrix, arrays_of, is_number
 from funcgrad.numpy_code.own import known_value, own
-from funcgrad.numpy_code.sparse import coordinates
+from funcgrad.numpy_code.sparse import coordinates, members
 from funcgrad.numpy_code.sparse.dimensions import CoordinateArray, with_other_axes
-from funcgrad.numpy_code.sparse.members import COO_METHODS, index_method, no_data, raise_missing
 from funcgrad.numpy_code.sparse.older import older_class_methods
 from funcgrad.numpy_code.sparse.recognition import (
     ARRAY_CLASSES,
@@ -456,7 +455,14 @@ def replacement_class(scipy_class: type) -> Any:
             return _in_format(scipy_class, form, make(matrix))
 
     methods = {**_methods(scipy_class, base, form), "scipy_class": scipy_class}
-    methods |= COO_METHODS if form == "coo" else {} if form in ("csc", "csr") else {"data": no_data(scipy_class)}
+    methods |= (
+        members.COO_METHODS
+        if form == "coo"
+        else {}
+        if form in ("csc", "csr")
+        else {"data": members.no_data(scipy_class)}
+    )
+    methods |= members.members_of_stored(base, methods)
     if scipy_class.__name__.endswith("_matrix"):
         methods.update(older_class_methods(methods, base))
     Matrix: Any = Kind(scipy_class.__name__, (base,), methods)
@@ -540,10 +546,10 @@ def _methods(scipy_class: type, base: Any, form: str) -> dict[str, Any]:
             for name in (*[f"__{name}__" for name in _OPERATORS.split()], *_WRAPPED_METHODS, *elementwise)
         },
         **{f"__{name}__": _comparison(name) for name in ("eq", "ne", "lt", "le", "gt", "ge")},
-        **{name: index_method(name) for name in ("argmax", "argmin")},
+        **{name: members.index_method(name) for name in ("argmax", "argmin")},
         **_memory_methods(scipy_class, base, form),
         **{f"to{wanted}": _other_conversion(wanted) for wanted in ("bsr", "dia", "dok", "lil")},
-        "__getattr__": raise_missing,
+        "__getattr__": members.raise_missing,
         "__hash__": None,
         "format": property(lambda self: form),
         "imag": property(lambda self: _result_as(scipy_class, base.imag.fget(self))),
@@ -653,11 +659,8 @@ def _placeholder(x: Any) -> Any:
     if is_buffer(x):
         return x._val
     if is_funcgrad_matrix(x):
-        theirs: Any = scipy_class_of(x)
-        values = _number_generator().uniform(0.5, 1.5, x.nnz)
-        if theirs.__name__[:3] in ("csc", "csr"):
-            return theirs((values, x.indices, x.indptr), shape=x.shape)
-        return theirs(sys.modules["scipy.sparse"].coo_array((values, x.coords), shape=x.shape))
+        values = _number_generator().uniform(0.5, 1.5, len(x.structure.indices))
+        return members.with_values(scipy_class_of(x), x, values)
     if isinstance(x, Tracer):
         return _number_generator().uniform(0.5, 1.5, x.shape)
     return x.as_csr().matrix if type(x) is FillableMatrix else x._val if type(x) is Matrix else x

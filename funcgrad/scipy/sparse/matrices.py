@@ -84,10 +84,9 @@ class SparseArray(InPlaceMethods):
             ShapeError: the number of values is not the number of positions.
         """
         data = as_value(data)
-        if backend.shape_of(data) != (self.nnz,):
-            raise ShapeError(
-                f"SparseArray: data must have {self.nnz} values, got {describe(data)}. Give one per place."
-            )
+        count = len(self.structure.indices)
+        if backend.shape_of(data) != (count,):
+            raise ShapeError(f"SparseArray: data must have {count} values, got {describe(data)}. Give one per place.")
         return SparseArray(data, self.structure, self.transposed)
 
     def map_values(self, change: Callable[[Any], Any]) -> SparseArray:
@@ -401,8 +400,9 @@ def rearrange(arrange: Any, *matrices: SparseArray) -> Any:
     """Apply ``arrange``, which moves values of SciPy's sparse matrices: numbers take the values' places in the call."""
     whole, numbered, count = [canonical(A) for A in matrices], [], 1
     for A in whole:
-        numbered.append(A.structure.matrix(np.arange(count, count + A.nnz)))
-        count += A.nnz
+        size = len(A.structure.indices)
+        numbered.append(A.structure.matrix(np.arange(count, count + size)))
+        count += size
     made, values = arrange(*numbered), fnp.concatenate([A.values for A in whole])
     if isinstance(made, np.ndarray):  # elements, which may include zeros that are not stored
         return getitem(fnp.append(values, np.zeros(1, backend.dtype_of(values))), np.asarray(made) - 1)
