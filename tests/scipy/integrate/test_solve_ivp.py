@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import scipy.integrate
 import scipy.sparse
-from helpers import at_least
+from helpers import at_least, differences
 
 import funcgrad.numpy as fnp
 from funcgrad import (
@@ -871,3 +871,19 @@ def test_event_with_closure_on_later_branch():
         return scipy.integrate.solve_ivp(lambda t, y: -y, (0.0, 2.0), [1.0], events=event, **exact).t_events[0][0]
 
     assert grad(when)(0.3) == pytest.approx(-1 / 0.3, rel=1e-6)
+
+
+@pytest.mark.parametrize("method", ["BDF", "Radau", "LSODA"])
+def test_jacobian_that_closes_over_parameters_in_vmap(method):
+    def last(p):
+        def jacobian(t, y):
+            return np.array([[-p[0], 1.0], [p[0], -2.0 * p[1] * y[1]]])
+
+        rhs = lambda t, y: np.array([-p[0] * y[0] + y[1], p[0] * y[0] - p[1] * y[1] ** 2])
+        options = {"jac": jacobian, "t_eval": [0.5, 1.0], "rtol": 1e-9, "atol": 1e-11}
+        return scipy.integrate.solve_ivp(rhs, (0.0, 1.0), [1.0, 0.5], method, **options).y[:, -1] @ [1.0, 2.0]
+
+    rows = np.array([[0.5, 1.0], [0.6, 1.2]])
+    slopes = [grad(last)(row) for row in rows]
+    np.testing.assert_allclose(vmap(grad(last))(rows), slopes, rtol=1e-12)
+    np.testing.assert_allclose(slopes[0], differences(last, rows[0], 1e-3), rtol=1e-6)

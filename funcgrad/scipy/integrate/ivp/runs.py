@@ -136,8 +136,8 @@ class Runs:
         options = dict(self.arguments.options)
         given = options.get("jac")
         if callable(given):
-            args = self.parameters.with_values(values)
-            options["jac"] = lambda t, y: _constant(given(t, self.packing.unpacked(y), *args))
+            jac = given.bound(values)
+            options["jac"] = lambda t, y: _constant(jac(t, self.packing.unpacked(y)))
         elif isinstance(given, str):
             if given != "exact" or self.packing.is_complex:
                 raise InputError(

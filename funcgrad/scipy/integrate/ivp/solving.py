@@ -62,6 +62,9 @@ class _Setting:
             _CALL, arguments.args or (), stop_gradient(self.t0), self.packing.unpacked(self.packing.vector)
         )
         fun = self.parameters.hoist(arguments.fun)
+        jac = arguments.options.get("jac")
+        if callable(jac):
+            self.arguments = arguments._replace(options={**arguments.options, "jac": self.parameters.hoist(jac)})
         self.events = [Event(event, self.parameters.hoist(event), self.packing) for event in arguments.events or ()]
         self.flow = Flow(self.packing, fun, arguments.vectorized)
         self.t_eval = np.zeros(0) if arguments.t_eval is None else fnp.astype(as_value(arguments.t_eval), float)
