@@ -195,7 +195,7 @@ CSGRAPH = {
 X0 = np.array([0.62, 1.41, 0.93, 1.77])
 SPATIAL = {
     "ConvexHull": lambda m, x: m.ConvexHull(cloud(x)).volume,
-    "Delaunay": None,
+    "Delaunay": lambda m, x: m.Delaunay(cloud(x)).transform,
     "HalfspaceIntersection": None,
     "Voronoi": None,
     "SphericalVoronoi": None,

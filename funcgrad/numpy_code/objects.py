@@ -137,6 +137,7 @@ MAKERS: dict[str, Callable[[Any], Any]] = {
         f"scipy.spatial._{name}": lambda value: own("scipy.spatial").KDTree.of(value)
         for name in ("ckdtree.cKDTree", "kdtree.KDTree")
     },
+    "scipy.spatial._qhull.Delaunay": lambda value: own("scipy.spatial").Delaunay.of(value),
     "scipy.spatial.transform._rotation.Rotation": lambda value: own("scipy.spatial.transform").Rotation.from_quat(
         value.as_quat()
     ),

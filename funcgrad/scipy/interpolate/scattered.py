@@ -11,10 +11,11 @@ from funcgrad import backend
 from funcgrad.core import describe
 from funcgrad.errors import ShapeError
 from funcgrad.numpy.creation import as_value
-from funcgrad.numpy.peeking import concrete_or_none, shared_numbers
+from funcgrad.numpy.peeking import shared_numbers
 from funcgrad.optional import import_scipy
 from funcgrad.scipy.sparse.linalg import spsolve
 from funcgrad.scipy.sparse.matrices import csr_array
+from funcgrad.scipy.spatial.hulls import Delaunay, containing_simplices, is_single
 from funcgrad.typing import Array, ArrayLike
 
 __all__ = ["CloughTocher2DInterpolator", "LinearNDInterpolator", "NearestNDInterpolator"]
@@ -38,7 +39,7 @@ class _Scattered:
 
     def __init__(self, call: str, points: Any, values: ArrayLike, fill_value: ArrayLike, rescale: bool) -> None:
         spatial = import_scipy(f"interpolate.{call}", "scipy.spatial")
-        given = isinstance(points, spatial.Delaunay)
+        given = isinstance(points, (spatial.Delaunay, Delaunay))
         self.call, self.values, self.fill_value = call, as_value(values), fill_value
         self.points: Any = points.points if given else fnp.astype(_coordinates(points), float)
         if backend.shape_of(self.values)[:1] != backend.shape_of(self.points)[:1]:
@@ -52,7 +53,7 @@ class _Scattered:
             self.origin, wide = fnp.min(self.points, axis=0), fnp.ptp(self.points, axis=0)
             self.unit = fnp.where(wide > 0, wide, 1.0)
             self.points = (self.points - self.origin) / self.unit
-        self.tri = points if given else spatial.Delaunay(shared_numbers(self.points))
+        self.tri = getattr(points, "plain", points) if given else spatial.Delaunay(shared_numbers(self.points))
 
     def __call__(self, *args: Any, simplex_tolerance: float = 1.0) -> Array:
         """Return the values at points: an array of shape (..., d), or d arrays of coordinates.
@@ -68,7 +69,7 @@ class _Scattered:
                 f"interpolate.{self.call}: the last axis of xi must be {dimension} long, got {describe(xi)}."
             )
         flat = (fnp.reshape(xi, (-1, dimension)) - self.origin) / self.unit
-        simplices = self._containing_simplices(flat, simplex_tolerance * 100 * np.finfo(float).eps)
+        simplices = containing_simplices(self.tri, flat, simplex_tolerance * 100 * np.finfo(float).eps)
         found = self._within(simplices, flat)
         trailing = backend.shape_of(found)[1:]
         outside = fnp.reshape(simplices < 0, (-1, *[1] * len(trailing)))
@@ -84,23 +85,6 @@ class _Scattered:
         edges = fnp.swapaxes(vertices[:, :-1] - vertices[:, -1:], 1, 2)
         shares = fnp.linalg.solve(edges, (points - vertices[:, -1])[..., None])[..., 0]
         return fnp.concatenate([shares, 1 - fnp.sum(shares, axis=1, keepdims=True)], axis=1)
-
-    def _containing_simplices(self, points: Array, tolerance: float) -> Any:
-        """Return the index of the simplex that contains each point, -1 outside of all simplices."""
-        if _is_single(points):
-            return self.tri.find_simplex(concrete_or_none(points), tol=tolerance)
-        # several examples: each simplex is tried
-        vertices = np.asarray(concrete_or_none(self.points))[self.tri.simplices]
-        inverses = np.linalg.inv(np.swapaxes(vertices[:, :-1] - vertices[:, -1:], 1, 2))
-        shares = fnp.einsum("sij,psj->psi", inverses, points[:, None] - vertices[:, -1])
-        least = fnp.minimum(fnp.min(shares, axis=2), 1 - fnp.sum(shares, axis=2))
-        return fnp.where(fnp.max(least, axis=1) < -tolerance, -1, fnp.argmax(least, axis=1))
-
-
-def _is_single(points: Any) -> bool:
-    """Whether the numbers of points are known, and are not a batch of examples."""
-    plain = concrete_or_none(points)
-    return plain is not None and plain.shape == backend.shape_of(points)
 
 
 def _coordinates(points: Any) -> Array:
@@ -189,7 +173,7 @@ class NearestNDInterpolator:
 
     def _nearest(self, queries: Array, options: Any) -> Any:
         """Return the index of the nearest point of each query; for a batch, from the distances to all points."""
-        if options or all(_is_single(x) for x in (self.points, queries)):
+        if options or all(is_single(x) for x in (self.points, queries)):
             if self.tree is None:
                 spatial = import_scipy("interpolate.NearestNDInterpolator", "scipy.spatial")
                 self.tree = spatial.cKDTree(shared_numbers(self.points), **self.tree_options)

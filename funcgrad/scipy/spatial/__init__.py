@@ -1,4 +1,4 @@
-"""Functions of ``scipy.spatial``: distances between points, neighbors, convex hulls, and rotations in space.
+"""Functions of ``scipy.spatial``: distances between points, neighbors, hulls, triangulations, and rotations in space.
 
 Example:
     >>> import numpy as np
@@ -10,7 +10,7 @@ Example:
 """
 
 from funcgrad.scipy.spatial import distance, transform
-from funcgrad.scipy.spatial.hulls import ConvexHull
+from funcgrad.scipy.spatial.hulls import ConvexHull, Delaunay
 from funcgrad.scipy.spatial.neighbors import KDTree, cKDTree
 
-__all__ = ["ConvexHull", "KDTree", "cKDTree", "distance", "transform"]
+__all__ = ["ConvexHull", "Delaunay", "KDTree", "cKDTree", "distance", "transform"]

@@ -1,22 +1,53 @@
-"""Convex hulls: which points are corners is a constant; volume, area and facets have derivatives."""
+"""Convex hulls and triangulations: which points are corners is a constant; volumes and facets have derivatives."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 import funcgrad.numpy as fnp
-from funcgrad.numpy.creation import as_value
-from funcgrad.numpy.peeking import is_plain, shared_numbers
+from funcgrad import backend
+from funcgrad.numpy.creation import as_buffer, as_value
+from funcgrad.numpy.peeking import concrete_or_none, is_plain, shared_numbers
 from funcgrad.optional import import_scipy
 from funcgrad.typing import Array, ArrayLike
 
-__all__ = ["ConvexHull"]
+__all__ = ["ConvexHull", "Delaunay"]
 
 
-class ConvexHull:
+class _OfPoints:
+    """Result of Qhull for plain points, with attributes that have derivatives in the points.
+
+    Args:
+        name: the name of SciPy's class.
+        points: of shape (n, d).
+        options: further arguments of SciPy's class.
+    """
+
+    def __init__(self, name: str, points: ArrayLike, *options: Any) -> None:
+        self.points = points = as_value(points)
+        make = getattr(import_scipy(f"spatial.{name}", "scipy.spatial"), name)
+        self.plain = make(shared_numbers(points), *options)
+
+    def __getattr__(self, name: str) -> Any:
+        """Return an attribute of SciPy's object: any for plain points, those of the tables below for traced ones."""
+        if name.startswith("_") or name in ("plain", "points"):
+            raise AttributeError(name)
+        kind = type(self).__name__
+        if is_plain(self.points):
+            found = getattr(self.plain, name)
+            return as_buffer(found.copy()) if type(found) is np.ndarray and name in _TRACED[kind] else found
+        if name in _TRACED[kind]:
+            return _TRACED[kind][name](self)
+        if name not in _CONSTANT[kind]:
+            raise AttributeError(f"spatial.{kind}: {name} is for plain points. Compute it from points and simplices.")
+        return getattr(self.plain, name)
+
+
+class ConvexHull(_OfPoints):
     """Convex hull of points: its facets, its volume and its area, which have derivatives in the points.
 
     SciPy computes everything for plain points. Which points are corners is a constant; where they change, there is a
@@ -51,26 +82,98 @@ class ConvexHull:
     """
 
     def __init__(self, points: ArrayLike, incremental: bool = False, qhull_options: str | None = None) -> None:
-        self.points = points = as_value(points)
-        make = import_scipy("spatial.ConvexHull", "scipy.spatial").ConvexHull
-        self.plain = make(shared_numbers(points), incremental, qhull_options)
-
-    def __getattr__(self, name: str) -> Any:
-        """Return an attribute of SciPy's hull: any for plain points, ``_TRACED`` or ``_CONSTANT`` for traced ones."""
-        if name.startswith("_") or name in ("plain", "points"):
-            raise AttributeError(name)
-        if is_plain(self.points):
-            return getattr(self.plain, name)
-        if name in _TRACED:
-            return _TRACED[name](self)
-        if name not in _CONSTANT:
-            raise AttributeError(
-                f"spatial.ConvexHull: {name} is for plain points. Compute it from points and simplices."
-            )
-        return getattr(self.plain, name)
+        super().__init__("ConvexHull", points, incremental, qhull_options)
 
 
-def _corners(hull: ConvexHull) -> Any:
+class Delaunay(_OfPoints):
+    """Triangulation of points: its simplices, and the maps to barycentric coordinates in them.
+
+    SciPy computes everything for plain points. Which points form a simplex is a constant.
+
+    Args:
+        points: of shape (n, d).
+        furthest_site: whether to compute the triangulation of furthest sites.
+        incremental: whether points may be added; for plain points only.
+        qhull_options: settings of Qhull.
+
+    Attributes:
+        points: the points.
+        simplices: the indices of the points of each simplex.
+        transform: for each simplex the matrix that maps ``x - r`` to barycentric coordinates, and below it ``r``, the
+            last point of the simplex.
+
+    Raises:
+        MissingExtraError: SciPy is not installed.
+        ConversionError: points differ between the examples of a ``vmap``.
+        scipy.spatial.QhullError: from SciPy: all points lie in a plane.
+
+    Example:
+        >>> mesh = Delaunay(np.array([[0.0, 0.0], [2.0, 0.0], [0.0, 2.0]]))
+        >>> mesh.simplices.shape, int(mesh.find_simplex(np.array([0.5, 0.5])))
+        ((1, 3), 0)
+    """
+
+    def __init__(
+        self,
+        points: ArrayLike,
+        furthest_site: bool = False,
+        incremental: bool = False,
+        qhull_options: str | None = None,
+    ) -> None:
+        super().__init__("Delaunay", points, furthest_site, incremental, qhull_options)
+
+    @classmethod
+    def of(cls, plain: Any) -> Delaunay:
+        """Return SciPy's triangulation of plain points, whose methods take traced values."""
+        made = object.__new__(cls)
+        made.points, made.plain = plain.points, plain
+        return made
+
+    def find_simplex(self, xi: ArrayLike, bruteforce: bool = False, tol: float | None = None) -> Any:
+        """Return the index of the simplex that contains each point, -1 outside; indices are constants."""
+        xi = as_value(xi)
+        if is_single(xi):
+            return self.plain.find_simplex(concrete_or_none(xi), bruteforce, tol)
+        *shape, d = backend.shape_of(xi)
+        tolerance = 100 * np.finfo(float).eps if tol is None else tol
+        return fnp.reshape(containing_simplices(self.plain, fnp.reshape(xi, (-1, d)), tolerance), shape)
+
+
+def containing_simplices(mesh: Any, points: Array, tolerance: float) -> Any:
+    """Return the index of the simplex that contains each point, -1 outside of all simplices.
+
+    Args:
+        mesh: SciPy's triangulation.
+        points: of shape (n, d).
+        tolerance: how far a point may lie outside of a simplex, as a barycentric coordinate.
+
+    Example:
+        >>> mesh = Delaunay(np.array([[0.0, 0.0], [2.0, 0.0], [0.0, 2.0]])).plain
+        >>> containing_simplices(mesh, np.array([[0.5, 0.5], [3.0, 0.0]]), 1e-12)
+        array([ 0, -1], dtype=int32)
+    """
+    if is_single(points):
+        return mesh.find_simplex(concrete_or_none(points), tol=tolerance)
+    # several examples: each simplex is tried
+    vertices = mesh.points[mesh.simplices]
+    inverses = np.linalg.inv(np.swapaxes(vertices[:, :-1] - vertices[:, -1:], 1, 2))
+    shares = fnp.einsum("sij,psj->psi", inverses, points[:, None] - vertices[:, -1])
+    least = fnp.minimum(fnp.min(shares, axis=2), 1 - fnp.sum(shares, axis=2))
+    return fnp.where(fnp.max(least, axis=1) < -tolerance, -1, fnp.argmax(least, axis=1))
+
+
+def is_single(points: Any) -> bool:
+    """Whether the numbers of points are known, and are not a batch of examples.
+
+    Example:
+        >>> is_single(np.ones((3, 2)))
+        True
+    """
+    plain = concrete_or_none(points)
+    return plain is not None and plain.shape == backend.shape_of(points)
+
+
+def _corners(hull: _OfPoints) -> Any:
     return fnp.take(hull.points, hull.plain.simplices, axis=0)
 
 
@@ -98,13 +201,24 @@ def _equations(hull: ConvexHull) -> Array:
     return fnp.concatenate([normals, -fnp.sum(normals * corners[:, 0], axis=1)[:, None]], axis=1)
 
 
-#: Attributes that have derivatives.
-_TRACED = {
-    "area": _area,
-    "equations": _equations,
-    "max_bound": lambda hull: fnp.max(hull.points, axis=0),
-    "min_bound": lambda hull: fnp.min(hull.points, axis=0),
-    "volume": _volume,
+def _transform(mesh: Delaunay) -> Array:
+    corners = _corners(mesh)
+    last = corners[:, -1:]
+    return fnp.concatenate([fnp.linalg.inv(fnp.swapaxes(corners[:, :-1] - last, 1, 2)), last], axis=1)
+
+
+_BOUNDS: dict[str, Callable[[Any], Any]] = {
+    "max_bound": lambda found: fnp.max(found.points, axis=0),
+    "min_bound": lambda found: fnp.min(found.points, axis=0),
 }
-#: Names of attributes that only say which points there are.
-_CONSTANT = frozenset(("coplanar", "good", "ndim", "neighbors", "npoints", "nsimplex", "simplices", "vertices"))
+#: Attributes that have derivatives, by class.
+_TRACED: dict[str, dict[str, Callable[[Any], Any]]] = {
+    "ConvexHull": {"area": _area, "equations": _equations, "volume": _volume, **_BOUNDS},
+    "Delaunay": {"transform": _transform, **_BOUNDS},
+}
+_COUNTS = ("coplanar", "ndim", "neighbors", "npoints", "nsimplex", "simplices", "vertices")
+#: Names of attributes that only say which points there are, by class.
+_CONSTANT = {
+    "ConvexHull": frozenset((*_COUNTS, "good")),
+    "Delaunay": frozenset((*_COUNTS, "convex_hull", "vertex_neighbor_vertices", "vertex_to_simplex")),
+}

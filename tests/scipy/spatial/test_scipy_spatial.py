@@ -3,8 +3,9 @@
 import jax
 import numpy as np
 import pytest
+import scipy.interpolate
 import scipy.spatial.distance
-from helpers import traced
+from helpers import differences, traced
 
 import funcgrad.numpy as fnp
 from funcgrad import check_grads, grad, hessian, jacfwd, jacrev, jvp, vmap
@@ -167,3 +168,39 @@ REFUSED = [
 def test_errors_name_a_remedy(error, match, fun):
     with pytest.raises(error, match=match):
         traced(fun, X)
+
+
+def interpolated(points, x):
+    """Interpolate by barycentric coordinates, as SciPy's documentation does."""
+    mesh = scipy.spatial.Delaunay(points)
+    i = mesh.find_simplex(x)
+    shares = mesh.transform[i, :2].dot(x - mesh.transform[i, 2])
+    shares = np.append(shares, 1.0 - shares.sum())
+    corners = points[mesh.simplices]
+    a, b = corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]
+    areas = np.abs(a[:, 0] * b[:, 1] - a[:, 1] * b[:, 0]) / 2.0
+    return shares @ np.arange(1.0, 9.0)[mesh.simplices[i]] ** 1.5 + (areas**2).sum() + mesh.max_bound @ mesh.min_bound
+
+
+def test_triangulations():
+    points, x = np.random.default_rng(0).random((8, 2)), np.array([0.5, 0.45])
+    assert scipy.spatial.Delaunay(points).find_simplex(x) >= 0
+    for argnum in (0, 1):
+        f = lambda z, argnum=argnum: interpolated(z, x) if argnum == 0 else interpolated(points, z)
+        at = (points, x)[argnum]
+        np.testing.assert_allclose(grad(f)(at), differences(f, at, 1e-4), rtol=1e-7, atol=1e-8)
+        np.testing.assert_allclose(hessian(f)(at), differences(grad(f), at, 1e-4), rtol=1e-6, atol=1e-6)
+    outside = scipy.spatial.Delaunay(points)
+
+    def at_places(x):
+        i = outside.find_simplex(x)
+        return (outside.transform[i, :2].dot(x - outside.transform[i, 2]) ** 2).sum()
+
+    np.testing.assert_allclose(grad(at_places)(x), differences(at_places, x, 1e-4), rtol=1e-7)
+    np.testing.assert_allclose(
+        vmap(grad(at_places))(np.stack([x, x + 1e-3])), [grad(at_places)(x), grad(at_places)(x + 1e-3)], rtol=1e-12
+    )
+    line = lambda x: scipy.interpolate.LinearNDInterpolator(outside, points[:, 0] ** 2)(x)[0]
+    np.testing.assert_allclose(grad(line)(x), differences(line, x, 1e-4), rtol=1e-8)
+    with pytest.raises(AttributeError, match=r"spatial\.Delaunay: equations is for plain points"):
+        grad(lambda points: scipy.spatial.Delaunay(points).equations.sum())(points)
