@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import math
 import operator
+import re
 import threading
 from collections.abc import Callable
 from contextlib import nullcontext
+from io import BytesIO, StringIO
 from types import MethodType
 from typing import Any, NoReturn
 
@@ -262,7 +264,7 @@ def check_text(values: Any) -> None:
     """Check that no number is parsed from a text that shows a traced number of a run of rebuilt code.
 
     Args:
-        values: texts, and lists and tuples of texts; anything else passes.
+        values: texts, lists and tuples of texts, and files in memory; anything else passes.
 
     Raises:
         ConversionError: a text shows a traced number, or a part of one.
@@ -273,6 +275,11 @@ def check_text(values: Any) -> None:
     if isinstance(values, (list, tuple)):
         for value in values:
             check_text(value)
+    elif isinstance(values, (StringIO, BytesIO)):
+        read = values.getvalue() if isinstance(values, StringIO) else values.getvalue().decode("latin-1")
+        for _, shown in run.texts:  # a table may have numbers of which the text is a part
+            if (found := shown.strip()) and re.search(rf"(?<![\d.]){re.escape(found)}(?![\d.])", read):
+                refuse_text(found)
     elif isinstance(values, (str, bytes)):
         read = (str.__str__(values) if isinstance(values, str) else values.decode("latin-1")).strip()
         for _, shown in run.texts:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from functools import wraps
 from itertools import islice
-from types import CodeType, FunctionType, MethodType, ModuleType
+from types import CodeType, FunctionType, GeneratorType, MethodType, ModuleType
 from typing import Any
 
 from funcgrad.core import Tracer
@@ -24,7 +24,7 @@ READER_MODULES = {
     "ast": frozenset(("literal_eval",)),
     "decimal": frozenset(("Decimal",)),
     "fractions": frozenset(("Fraction",)),
-    "json": frozenset(("loads",)),
+    "json": frozenset(("load", "loads")),
 }
 #: Classes of tables that take traced values, by library.
 TABLE_CLASSES = {
@@ -36,7 +36,7 @@ _CALLED, _MANY = (FunctionType, MethodType), 256
 _READER_NAMES = frozenset.union(
     *READER_MODULES.values(),
     ("array", "asarray", "astype", "complex", "eval", "exec", "float", "float32", "float64", "fromstring"),
-    ("genfromtxt", "loads", "loadtxt", "safe_load", "to_numeric"),
+    ("genfromtxt", "loads", "loadtxt", "read_csv", "read_fwf", "read_json", "read_table", "safe_load", "to_numeric"),
 )
 
 
@@ -66,6 +66,7 @@ def refusing_traced(fun: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(fun, updated=())
     def read(*args: Any, **kwargs: Any) -> Any:
+        args = tuple([list(x) if isinstance(x, GeneratorType) else x for x in args])
         check_text(args)
         for x in args:
             if isinstance(x, Tracer):

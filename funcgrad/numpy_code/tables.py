@@ -14,7 +14,7 @@ import funcgrad.numpy as fnp
 from funcgrad.backend import is_table_class
 from funcgrad.batching import unbatched_if_equal
 from funcgrad.core import Tracer
-from funcgrad.numpy.concretization import refuse_conversion
+from funcgrad.numpy.concretization import check_text, refuse_conversion
 from funcgrad.numpy_code.xarrays import accepted, adopt, of_arrays
 from funcgrad.writable import is_buffer
 
@@ -50,9 +50,7 @@ def accepting_tables(home: str, name: str, operation: Any) -> Any:
 #: Functions of pandas that sort numbers into classes, and functions whose tables a program may write to.
 _CLASSIFYING = frozenset(("cut", "qcut"))
 _FINDING_MISSING = frozenset(("isna", "isnull", "notna", "notnull"))
-_MAKING_TABLES = frozenset(
-    ("concat", "crosstab", "melt", "merge", "merge_asof", "merge_ordered", "pivot_table", "read_csv")
-)
+_MAKING_TABLES = frozenset(("concat", "crosstab", "melt", "merge", "merge_asof", "merge_ordered", "pivot_table"))
 
 
 def _evaluating(fun: Any) -> Any:
@@ -111,11 +109,14 @@ def function_of_pandas(fun: Any) -> Any:
         return _with_constant_labels(fun)
     if name in _FINDING_MISSING:
         return _finding_missing(fun)
-    if name not in _CLASSIFYING | _MAKING_TABLES or isinstance(fun, type):
+    reads = name.startswith("read_")
+    if not reads and (name not in _CLASSIFYING | _MAKING_TABLES or isinstance(fun, type)):
         return fun
 
     @wraps(fun)
     def call(*args: Any, **kwargs: Any) -> Any:
+        if reads:
+            check_text(args)
         if name in _CLASSIFYING:
             first = import_module("funcgrad.numpy.columns").plain_numbers(args[0])
             return fun(first, *args[1:], **kwargs)

@@ -1,7 +1,9 @@
 """Functions that catch a refusal and go on: the result has the whole derivative, or the call raises."""
 
 import contextlib
+import io
 import json
+import math
 import operator
 import struct
 import warnings
@@ -12,6 +14,7 @@ from itertools import product
 
 import jax
 import numpy as np
+import pandas as pd
 import pytest
 from helpers import differences
 from scipy.linalg.blas import dasum
@@ -136,6 +139,11 @@ READING = {
     "decimal": lambda x: float(Decimal(f"{x:.17g}")),
     "fraction": lambda x: float(Fraction(x)),
     "json": lambda x: json.loads(f"[{x:.17g}]")[0],
+    "file in memory": lambda x: np.loadtxt(io.StringIO(f"{x:.17g} 2"))[0],
+    "bytes in memory": lambda x: np.genfromtxt(io.BytesIO(f"1,{x:.17g}".encode()), delimiter=",")[1],
+    "lines": lambda x: np.loadtxt(line for line in [f"{x:.17g} 2"])[0],
+    "json file": lambda x: json.load(io.StringIO(f'{{"a": {x:.17g}}}'))["a"],
+    "table": lambda x: pd.read_csv(io.StringIO(f"a,b\n{x:.17g},2"))["a"].astype(float)[0],
     "key": of_key,
     "hex": lambda x: float.fromhex(x.hex()),
     "ratio": lambda x: operator.truediv(*x.as_integer_ratio()),
@@ -151,6 +159,16 @@ def test_caught_refusal_of_text_conversion_raises(asking, way):
     for run in (grad(f), lambda x: jvp(f, (x,), (1.0,)), lambda x: vmap(f)(np.array([x, 0.5]))):
         with pytest.raises(ConversionError, match=r"text shows a traced number|lose the|traced number cannot be a key"):
             run(0.25)
+
+
+def test_tables_in_memory_may_hold_digits_that_were_shown():
+    def f(x):
+        shown.append(f"{x:.1f}")
+        return np.loadtxt(io.StringIO("0.35 10.3\n0.311 2")).sum() * math.sin(x)
+
+    shown = []
+    assert grad(f)(0.3) == pytest.approx(12.961 * math.cos(0.3))
+    assert shown[-1] == "0.3"
 
 
 WHOLE = {"format": "{:.17g}".format, "repr": repr, "str": str, "percent": lambda x: "%.17g" % x}  # noqa: UP031
