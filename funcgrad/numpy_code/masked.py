@@ -22,6 +22,8 @@ from funcgrad.numpy.masked import (
     is_constant,
     mask_array,
     mask_of,
+    part_or_reduction,
+    refuse_hard_mask,
     to_mask,
     to_numpy,
     union,
@@ -40,11 +42,15 @@ def array(
     **options: Any,
 ) -> Any:
     """Return ``numpy.ma.array``."""
+    if options.pop("hard_mask", None):
+        refuse_hard_mask()
     given = mask_of(data)
     kind = None if dtype is None else np.dtype(dtype)
     value = fnp.array(data_of(data), kind) if copy else fnp.asarray(data_of(data), kind)
     value = fnp.reshape(value, (1,) * (options.get("ndmin", 0) - value.ndim) + value.shape) if options else value
     own = None if mask is np.ma.nomask else mask if _is_mask(mask, value.shape) else to_mask(mask, value.shape)
+    if given is not None:
+        given = fnp.reshape(given, value.shape)
     if own is None or given is not None:
         own = given if own is None else union(given, own) if keep_mask else own
     fill = data._fill if isinstance(data, Masked) and fill_value is None else fill_value
@@ -111,7 +117,7 @@ def _median(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = F
     if a._mask is None:
         return a._reduce(fnp.median, 0, axis, keepdims)
     found = fnp.nanmedian(fnp.where(a._mask, np.nan, a._val), axis=axis, keepdims=keepdims)
-    return a._reduced(found, a._all_masked(axis, keepdims))
+    return part_or_reduction(found, a._all_masked(axis, keepdims))
 
 
 def _average(a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: Any = False) -> Any:
@@ -122,7 +128,8 @@ def _average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fal
     else:
         w = as_masked(weights)
         if w.shape != a.shape and axis is not None:
-            w = Masked(fnp.moveaxis(fnp.broadcast_to(w._val, a.shape[:axis] + a.shape[axis + 1 :] + w.shape), -1, axis))
+            others = tuple(np.delete(a.shape, axis))
+            w = Masked(fnp.moveaxis(fnp.broadcast_to(w._val, others + w.shape), -1, axis))
         w = Masked(fnp.broadcast_to(w._val, a.shape), union(a._mask, w._mask))
         total = w.sum(axis, keepdims=keepdims)
         found = (a * w).sum(axis, keepdims=keepdims) / total
@@ -168,18 +175,20 @@ def _diff(a: Any, n: int = 1, axis: int = -1) -> Any:
     return a
 
 
-def _sort(a: Any, axis: int = -1, *args: Any, **kwargs: Any) -> Any:
-    found = as_masked(a).copy()
-    found.sort(axis, *args, **kwargs)
+def _sort(a: Any, axis: Any = -1, *args: Any, **kwargs: Any) -> Any:
+    found = as_masked(a).copy() if axis is not None else as_masked(a).flatten()
+    found.sort(-1 if axis is None else axis, *args, **kwargs)
     return found
 
 
 def _dot(a: Any, b: Any, strict: bool = False, out: Any = None) -> Any:
-    return as_masked(a).dot(b)
+    return as_masked(a).dot(b, out, strict)
 
 
 def _outer(a: Any, b: Any) -> Any:
-    return as_masked(a).ravel()[:, None] * as_masked(b).ravel()[None, :]
+    return elementwise(
+        "multiply", *[Masked(x._val, x._mask) for x in (as_masked(a).ravel()[:, None], as_masked(b).ravel())]
+    )
 
 
 def _put(a: Any, indices: Any, values: Any, mode: str = "raise") -> None:
@@ -190,7 +199,11 @@ def _maker(name: str) -> Callable[..., Any]:
     make = getattr(fnp, name)
 
     def made(*args: Any, fill_value: Any = None, hardmask: bool = False, **kwargs: Any) -> Any:
-        return Masked(make(*map(data_of, args), **kwargs), None, fill_value)
+        if hardmask:
+            refuse_hard_mask()
+        like = args[0] if name.endswith("_like") else None
+        fill_value = like._fill if isinstance(like, Masked) else fill_value
+        return Masked(make(*map(data_of, args), **kwargs), union(mask_of(like)), fill_value)
 
     return made
 
@@ -245,10 +258,43 @@ def function_of_masked_arrays(name: str, value: Any) -> Any:
     if found is not None:
         return found
     if isinstance(ufunc := getattr(value, "f", None), np.ufunc):
-        return partial(elementwise, ufunc.__name__)
+        return _Ufunc(ufunc.__name__, getattr(value, "filly", None))
     if type(value).__name__ == "_extrema_operation":
-        return partial(elementwise, value.__name__)
+        return _Ufunc(value.__name__, None)
     return _for_constants(name, value) if callable(value) and not isinstance(value, type) else value
+
+
+class _Ufunc:
+    """Elementwise function of ``numpy.ma``.
+
+    Args:
+        name: the name of NumPy's function.
+        neutral: the number that stands for masked elements in sums of elements; None if there are no such sums.
+    """
+
+    def __init__(self, name: str, neutral: Any) -> None:
+        self.name, self._neutral = name, neutral
+
+    def __call__(self, *args: Any) -> Any:
+        return elementwise(self.name, *args)
+
+    def reduce(self, target: Any, axis: Any = np._NoValue, dtype: Any = None) -> Any:
+        """Return the result of the function for the elements that are not masked, from the first to the last."""
+        target = as_masked(target)
+        if self._neutral is None:
+            axis = (0 if target.ndim == 1 else None) if axis is np._NoValue else axis
+            return getattr(target, self.name.removesuffix("imum"))(axis)
+        axis = 0 if axis is np._NoValue else axis
+        return target._reduce(getattr(fnp, self.name).reduce, self._neutral, axis, False, dtype=dtype)
+
+    def accumulate(self, target: Any, axis: int = 0) -> Any:
+        """Return all intermediate results of ``reduce``, without a mask."""
+        return Masked(getattr(fnp, self.name).accumulate(_filled(target, self._neutral), axis))
+
+    def outer(self, a: Any, b: Any) -> Any:
+        """Return the results for all pairs of elements."""
+        a, b = as_masked(a), as_masked(b)
+        return elementwise(self.name, a.reshape(a.shape + (1,) * b.ndim), b)
 
 
 def _for_constants(name: str, fun: Callable[..., Any]) -> Callable[..., Any]:
