@@ -56,6 +56,10 @@ class Masked(Proxy):
     imag = property(lambda self: Masked(self._val.imag, self._mask))
     T = property(lambda self: self.transpose())
 
+    def array_class(self) -> type:
+        """Return ``numpy.ma.MaskedArray``."""
+        return np.ma.MaskedArray
+
     def as_array(self) -> Any:
         """Return the array, with the numbers that are masked."""
         return self._val

@@ -126,7 +126,23 @@ def functions(x):
     return sum(part.sum() * part.rate for part in made) + float(np.concatenate([s, s]).sum()) + np.dot(s, s)
 
 
+def indices(x):
+    out = np.zeros(3)
+    out[Signal(x) > 1.0] = x[0]
+    return (x[Signal(x).argsort()] * X).sum() + (x[Signal(x) > 1.0] ** 2).sum() + (out**2).sum()
+
+
+def classes(x):
+    s = Signal(x, rate=2.0)
+    known = [isinstance(s, np.ndarray), isinstance(s, Signal), isinstance(s, (int, np.ndarray)), isinstance(x, Signal)]
+    known += [isinstance(array, np.ndarray) for array in (np.ma.array(x), np.zeros(1, [("a", float)]))]
+    return known @ np.array([1.0, 2.0, 4.0, 8.0, 16.0, 32.0]) * (x**2).sum()
+
+
 PROGRAMS = {
+    "indices": indices,
+    "classes": classes,
+    "numbers_in_place_of_nan": lambda x: (np.nan_to_num(Signal(x)) ** 2).sum() + np.nan_to_num([x[0], np.nan]).sum(),
     "attributes": lambda x: (Signal(x, rate=4.0) * 2.0 + 1.0).power() + Signal(x, rate=x[0])[1:].power(),
     "methods": methods,
     "functions": functions,
