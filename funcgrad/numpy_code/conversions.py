@@ -1,4 +1,4 @@
-"""``float``, ``int``, ``complex``, ``type`` and ``isinstance`` as functions for rebuilt code that take traced values."""
+"""``float``, ``int``, ``complex``, ``type`` and ``isinstance`` as functions for rebuilt code with traced values."""
 
 from __future__ import annotations
 
