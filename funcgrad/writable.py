@@ -173,6 +173,10 @@ class Proxy:
         """Return what a transformed function returns in place of this object."""
         return self.as_array()
 
+    def array_class(self) -> type:
+        """Return the class of the array that this object represents; that of the object if it represents none."""
+        return type(self)
+
     def replace_call(self, name: str, args: tuple[Any, ...]) -> Any:
         """Return the replacement for the operation ``name`` on ``args``, which contain this object; None for none."""
 

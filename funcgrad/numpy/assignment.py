@@ -30,6 +30,7 @@ from funcgrad.shared_state import write_lock
 from funcgrad.typing import Array, Shape
 from funcgrad.writable import (
     CONSTANTS,
+    Proxy,
     View,
     Views,
     ViewStep,
@@ -341,6 +342,7 @@ def _is_traced(y: Any) -> bool:
 
 def as_where_mask(index: Any, shape: Shape, new: Shape) -> Any:
     """Return a mask in a shape for ``where``, else None; the True entries of a traced mask cannot always be counted."""
+    index = index.as_array() if isinstance(index, Proxy) else index
     if type(index) is tuple or not hasattr(index, "dtype") or index.dtype.kind != "b":
         return None
     rank = len(index.shape)

@@ -170,6 +170,7 @@ def nan_to_num(
         >>> fnp.nan_to_num([1.0, float("nan"), float("inf")], posinf=9.0)
         array([1., 0., 9.])
     """
+    x = as_value(x)
     if not isinstance(x, Tracer):
         return comparison.nan_replaced(x, copy=copy, nan=nan, posinf=posinf, neginf=neginf)
     if copy or is_number(x):

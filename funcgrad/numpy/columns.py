@@ -17,7 +17,7 @@ from funcgrad.errors import ConversionError, StagingError
 from funcgrad.numpy.concretization import concrete
 from funcgrad.numpy.hints import user_line
 from funcgrad.numpy.peeking import concrete_or_none
-from funcgrad.numpy.tables import BINARY, UNARY, TableArray, unwrap_from_table
+from funcgrad.numpy.tables import BINARY, UNARY, TableArray, unwrap_from_table, without_missing
 from funcgrad.shared_state import pending_refusals
 
 pd: Any = import_module("pandas")
@@ -308,7 +308,7 @@ class TracedColumn(pd.api.extensions.ExtensionArray):  # type: ignore[misc]
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         if any(map(is_labelled, inputs)):
             return NotImplemented
-        return _column(_without_missing(getattr(ufunc, method), [values_of_column(x) for x in inputs], kwargs))
+        return _column(without_missing(getattr(ufunc, method), [values_of_column(x) for x in inputs], kwargs))
 
 
 def _as_objects(rows: list[Any]) -> Any:
@@ -374,18 +374,6 @@ def _column(found: Any) -> Any:
     return TracedColumn(found) if isinstance(found, Tracer) and fnp.ndim(found) else found
 
 
-def _without_missing(apply: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> Any:
-    """Compute ``apply(*args)``; missing numbers, which pandas leaves out, get no derivative."""
-    found = apply(*args, **kwargs)
-    if not isinstance(found, Tracer) or found.dtype.kind not in "fc":
-        return found
-    missing = missing_of(found)
-    if type(missing) is np.ndarray and not missing.any():
-        return found
-    args = [fnp.where(missing, 1.0, x) if fnp.shape(x) == missing.shape else x for x in args]
-    return fnp.where(missing, np.nan, apply(*args, **kwargs))
-
-
 def _binary(name: str, reflected: bool) -> Callable[..., Any]:
     apply = getattr(operator, name + "_" if name in ("and", "or") else name)
 
@@ -393,7 +381,7 @@ def _binary(name: str, reflected: bool) -> Callable[..., Any]:
         if is_labelled(other):
             return NotImplemented
         pair = (values_of_column(other), self.held._val) if reflected else (self.held._val, values_of_column(other))
-        return _column(_without_missing(apply, pair, {}))
+        return _column(without_missing(apply, pair, {}))
 
     return run
 

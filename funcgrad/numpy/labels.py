@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.backend import shape_of
+from funcgrad.backend import is_sequence, shape_of
 from funcgrad.core import Primitive, Tracer
 from funcgrad.kinds.rules import MASKED_OPERATION, TABLE_OPERATIONS
+from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.shaping import broadcast_to
 from funcgrad.numpy.tables import TableArray, register_loaded
 from funcgrad.numpy.ufuncs import UFUNCS
@@ -49,6 +50,7 @@ def _apply_with_table(table: Any, ufunc: np.ufunc, args: tuple[Any, ...]) -> Any
     register_loaded()
     given = []
     for x in args:
+        x = as_value(x) if is_sequence(x) else x
         if isinstance(x, Tracer):
             if not _fits(shape_of(x), table):
                 return NotImplemented

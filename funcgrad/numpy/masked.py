@@ -70,9 +70,13 @@ class Masked(Proxy):
     dtype = property(lambda self: self._val.dtype)
     data = _data = property(lambda self: self._val)
     _sharedmask = property(lambda self: False, lambda self, flag: None)  # set by functions of ``numpy.ma``
-    real = property(lambda self: self._like(self._val.real))
-    imag = property(lambda self: self._like(self._val.imag))
+    real = property(lambda self: Masked(self._val.real, self._mask))
+    imag = property(lambda self: Masked(self._val.imag, self._mask))
     T = property(lambda self: self.transpose())
+
+    def array_class(self) -> type:
+        """Return ``numpy.ma.MaskedArray``."""
+        return np.ma.MaskedArray
 
     def as_array(self) -> Any:
         """Return the array, with the numbers that are masked."""
@@ -165,7 +169,7 @@ class Masked(Proxy):
 
     def nonzero(self) -> Any:
         """Return the positions of elements that are neither masked nor 0."""
-        return fnp.nonzero(self.filled(0))
+        return fnp.nonzero(self.filled(0) != 0)
 
     def count(self, axis: Any = None, keepdims: bool = False) -> Any:
         """Return how many elements are not masked."""
@@ -177,18 +181,7 @@ class Masked(Proxy):
         mask: Any = self._mask
         if mask is not None:
             mask = getitem(mask, key) if isinstance(key, Tracer) else mask[key]  # a part of NumPy's array is a view
-        return self._reduced(getitem(self._val, key), mask)
-
-    def _reduced(self, found: Any, mask: Any) -> Any:
-        """Return a part or a reduction: a number, ``numpy.ma.masked`` or a masked array."""
-        if backend.shape_of(found):
-            return Masked(found, mask, self._fill)
-        if mask is None:
-            return found
-        known = concrete_or_none(mask)
-        if known is None or known.shape != ():  # not computed yet, or the examples of a vmap may differ
-            return fnp.where(mask, np.nan, found) if known is None or known.any() else found
-        return MASKED if mask else found
+        return part_or_reduction(getitem(self._val, key), mask, self._fill)
 
     def __setitem__(self, key: Any, value: Any) -> None:
         key = _plain_key(key)
@@ -258,18 +251,18 @@ class Masked(Proxy):
         options = {name: value for name, value in options.items() if value is not None}
         options |= {"keepdims": True} if keepdims is True else {}
         found = compute(self.filled(neutral), axis=axis, **options)
-        return self._reduced(found, self._all_masked(axis, keepdims))
+        return part_or_reduction(found, self._all_masked(axis, keepdims))
 
     def _all_masked(self, axis: Any, keepdims: Any = False) -> Any:
         return None if self._mask is None else fnp.all(self._mask, axis=axis, keepdims=keepdims is True)
 
     def max(self, axis: Any = None, out: Any = None, fill_value: Any = None, keepdims: Any = False) -> Any:
         """Return the greatest element that is not masked."""
-        return self._reduce(fnp.max, self._extreme(-1), axis, keepdims)
+        return self._reduce(fnp.max, self._extreme(-1) if fill_value is None else fill_value, axis, keepdims)
 
     def min(self, axis: Any = None, out: Any = None, fill_value: Any = None, keepdims: Any = False) -> Any:
         """Return the smallest element that is not masked."""
-        return self._reduce(fnp.min, self._extreme(1), axis, keepdims)
+        return self._reduce(fnp.min, self._extreme(1) if fill_value is None else fill_value, axis, keepdims)
 
     def _extreme(self, sign: int) -> Any:
         """Return a number above (``sign=1``) or below all others of the dtype."""
@@ -280,7 +273,7 @@ class Masked(Proxy):
 
     def ptp(self, axis: Any = None, out: Any = None, fill_value: Any = None, keepdims: bool = False) -> Any:
         """Return the difference of the greatest and the smallest element that is not masked."""
-        return self.max(axis, keepdims=keepdims) - self.min(axis, keepdims=keepdims)
+        return self.max(axis, None, fill_value, keepdims) - self.min(axis, None, fill_value, keepdims)
 
     def any(self, axis: Any = None, out: Any = None, keepdims: Any = False) -> Any:
         """Return whether an element that is not masked is true."""
@@ -292,11 +285,13 @@ class Masked(Proxy):
 
     def argmax(self, axis: Any = None, fill_value: Any = None, out: Any = None, *, keepdims: Any = False) -> Any:
         """Return the position of the greatest element that is not masked."""
-        return fnp.argmax(self.filled(self._extreme(-1)), axis=axis, keepdims=keepdims is True)
+        filled = self.filled(self._extreme(-1) if fill_value is None else fill_value)
+        return fnp.argmax(filled, axis=axis, keepdims=keepdims is True)
 
     def argmin(self, axis: Any = None, fill_value: Any = None, out: Any = None, *, keepdims: Any = False) -> Any:
         """Return the position of the smallest element that is not masked."""
-        return fnp.argmin(self.filled(self._extreme(1)), axis=axis, keepdims=keepdims is True)
+        filled = self.filled(self._extreme(1) if fill_value is None else fill_value)
+        return fnp.argmin(filled, axis=axis, keepdims=keepdims is True)
 
     def mean(self, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False) -> Any:
         """Return the mean of the elements that are not masked."""
@@ -304,7 +299,7 @@ class Masked(Proxy):
             return self._reduce(fnp.mean, 0, axis, keepdims, dtype=dtype)
         n = self.count(axis, keepdims is True)
         total = fnp.sum(self.filled(0), axis=axis, dtype=dtype, keepdims=keepdims is True)
-        return self._reduced(total / fnp.maximum(n, 1), self._all_masked(axis, keepdims))
+        return part_or_reduction(total / fnp.maximum(n, 1), self._all_masked(axis, keepdims))
 
     def anom(self, axis: Any = None, dtype: Any = None) -> Any:
         """Return the differences from the mean."""
@@ -327,7 +322,7 @@ class Masked(Proxy):
         if centred is MASKED:
             return MASKED
         total = fnp.sum(fnp.abs(centred.filled(0)) ** 2, axis=axis, keepdims=keepdims is True)
-        return self._reduced(total / fnp.maximum(n, 1), n <= 0)
+        return part_or_reduction(total / fnp.maximum(n, 1), n <= 0, self._fill)
 
     def std(
         self,
@@ -352,7 +347,7 @@ class Masked(Proxy):
 
     def _accumulated(self, accumulate: Callable[..., Any], neutral: int, axis: Any) -> Any:
         found = accumulate(self.filled(neutral), axis=axis)
-        return self._like(found, None if self._mask is None else fnp.reshape(self._mask, found.shape))
+        return Masked(found, None if self._mask is None else fnp.reshape(self._mask, found.shape))
 
     def clip(self, min: Any = None, max: Any = None, **options: Any) -> Any:
         """Return the elements, limited to an interval."""
@@ -378,27 +373,53 @@ class Masked(Proxy):
 
     def dot(self, b: Any, out: Any = None, strict: bool = False) -> Any:
         """Return the product of matrices or vectors, for which masked elements count as 0."""
-        b = as_masked(b)
-        found = fnp.dot(self.filled(0), b.filled(0))
-        there = fnp.dot(1 - 1 * mask_array(self), 1 - 1 * mask_array(b))
-        return self._reduced(found, there == 0)
+        a, b = self, as_masked(b)
+        if strict and a.ndim and b.ndim:  # a masked element masks its row or column
+            axes = (a.ndim - 1, max(b.ndim - 2, 0))
+            a, b = [
+                x._like(x._val, mask | mask.any(i, keepdims=True))
+                for i, x, mask in zip(axes, (a, b), map(mask_array, (a, b)), strict=True)
+            ]
+        found = fnp.dot(a.filled(0), b.filled(0))
+        there = fnp.dot(1 - 1 * mask_array(a), 1 - 1 * mask_array(b))
+        return part_or_reduction(found, there == 0)
 
-    def sort(self, axis: int = -1, *args: Any, **kwargs: Any) -> None:
+    def sort(self, axis: Any = -1, *args: Any, **kwargs: Any) -> None:
         """Sort in place, with the masked elements at the end."""
-        if not kwargs.get("endwith", True):
-            raise ConversionError("numpy.ma: sort(endwith=False) takes no traced values. Sort m.compressed().")
-        order = self.argsort(axis)
+        order = self.argsort(axis, *args, **kwargs)
         self._val[...] = fnp.take_along_axis(self._val, order, axis)
         if self._mask is not None:
             self._set_mask(..., fnp.take_along_axis(self._mask, order, axis))
 
-    def argsort(self, axis: int = -1, *args: Any, **kwargs: Any) -> Any:
-        """Return the positions in which the array would be sorted, those of masked elements last."""
-        order = fnp.argsort(self.filled(self._extreme(1)), axis, stable=True)
-        if self._mask is None:
-            return order
-        last = fnp.argsort(fnp.take_along_axis(self._mask, order, axis), axis, stable=True)
-        return fnp.take_along_axis(order, last, axis)
+    def argsort(
+        self,
+        axis: Any = np._NoValue,
+        kind: Any = None,
+        order: Any = None,
+        endwith: Any = True,
+        fill_value: Any = None,
+        *,
+        stable: Any = None,
+    ) -> Any:
+        """Return the positions in which the array would be sorted, those of masked elements last or as of a number."""
+        axis = (-1 if self.ndim < 2 else None) if axis is np._NoValue else axis
+        if self._mask is None or fill_value is not None:
+            return fnp.argsort(self.filled(fill_value), axis, stable=True)
+        found = fnp.argsort(self.filled(self._extreme(1 if endwith else -1)), axis, stable=True)
+        masked = fnp.take_along_axis(self._mask, found, axis)
+        return fnp.take_along_axis(found, fnp.argsort(masked if endwith else ~masked, axis, stable=True), axis)
+
+
+def part_or_reduction(found: Any, mask: Any, fill_value: Any = None) -> Any:
+    """Return a part or a reduction of a masked array: a number, ``numpy.ma.masked`` or a masked array."""
+    if backend.shape_of(found):
+        return Masked(found, mask, fill_value)
+    if mask is None:
+        return found
+    known = concrete_or_none(mask)
+    if known is None or known.shape != ():  # not computed yet, or the examples of a vmap may differ
+        return fnp.where(mask, np.nan, found) if known is None or known.any() else found
+    return MASKED if mask else found
 
 
 def is_constant(x: Any) -> bool:
@@ -420,8 +441,18 @@ def from_numpy(x: Any) -> Any:
         return type(x)(map(from_numpy, x))
     if not isinstance(x, np.ma.MaskedArray) or x is MASKED or x.dtype.kind not in "biufc":
         return x
+    if x.hardmask:
+        refuse_hard_mask()
     mask = None if x.mask is np.ma.nomask else fnp.array(np.asarray(x.mask))
     return Masked(fnp.array(x.data), mask, getattr(x, "_fill_value", None))
+
+
+def refuse_hard_mask() -> None:
+    """Refuse masks that writes do not change."""
+    raise ConversionError(
+        f"numpy.ma: an array with a hard mask takes no traced values, got hard_mask=True{user_line()}. Leave it "
+        "out, and write to m[~m.mask]."
+    )
 
 
 def as_masked(x: Any) -> Any:
@@ -487,7 +518,9 @@ _HARMLESS = {"arccosh": 2.0}
 def elementwise(name: str, *args: Any) -> Any:
     """Compute an elementwise operation; elements that are masked in any argument are masked in the result."""
     if any(x is MASKED for x in args):
-        return MASKED
+        if not any(map(fnp.shape, map(data_of, args))):
+            return MASKED
+        args = tuple([Masked(fnp.zeros(()), np.True_) if x is MASKED else x for x in args])
     args = tuple([fnp.asarray(x) if backend.is_sequence(x) else x for x in args])
     compute = getattr(fnp, name)
     given = list(map(data_of, args))
@@ -496,8 +529,11 @@ def elementwise(name: str, *args: Any) -> Any:
         with np.errstate(all="ignore"):
             mask = union(mask, ~fnp.isfinite(compute(*given)))
     fill = next((x._fill for x in args if isinstance(x, Masked)), None)
+    fill = fill if fill is None or name not in _COMPARING else bool(fill)
     found = compute(*given) if mask is None else _compute_unmasked(name, compute, given, mask)
-    return Masked(found, mask, fill)._reduced(found, mask) if mask is not None or backend.shape_of(found) else found
+    if mask is not None and fnp.shape(mask) != fnp.shape(found):
+        mask = fnp.copy(fnp.broadcast_to(mask, fnp.shape(found)))
+    return found if mask is None and not backend.shape_of(found) else part_or_reduction(found, mask, fill)
 
 
 def replace_call(name: str, args: tuple[Any, ...]) -> Any:
@@ -511,12 +547,12 @@ def _compute_unmasked(name: str, compute: Callable[..., Any], given: list[Any], 
     """Compute the elements that are not masked; others get the first argument, as in ``numpy.ma``."""
     harmless = [fnp.where(mask, _harmless(name, x), x) for x in given]
     found, first = compute(*harmless), given[0]
-    if name in ("equal", "not_equal", *_ORDER):
+    if name in _COMPARING:
         return compute(*given)
     return fnp.where(mask, fnp.astype(fnp.asarray(first), found.dtype), found)
 
 
-_ORDER = ("less", "less_equal", "greater", "greater_equal")
+_COMPARING = frozenset(("equal", "not_equal", "less", "less_equal", "greater", "greater_equal"))
 
 
 def _harmless(name: str, x: Any) -> Any:
@@ -583,11 +619,15 @@ for _name in (*_WITH_OUT, "std", "sum", "var"):
 def rearranged(arrange: Callable[..., Any], a: Masked, *args: Any, **kwargs: Any) -> Any:
     """Return what ``arrange`` makes of the array and of its mask."""
     mask = None if a._mask is None else arrange(a._mask, *args, **kwargs)
-    return a._reduced(arrange(a._val, *args, **kwargs), mask)
+    return part_or_reduction(arrange(a._val, *args, **kwargs), mask, a._fill)
 
 
 def _rearranging(name: str) -> Callable[..., Any]:
-    return lambda self, *args, **kwargs: rearranged(methodcaller(name, *args, **kwargs), self)
+    def method(self: Masked, *args: Any, **kwargs: Any) -> Any:
+        given = Masked(self._val, self._mask) if name == "take" else self  # whose result has NumPy's fill value
+        return rearranged(methodcaller(name, *args, **kwargs), given)
+
+    return method
 
 
 _SHAPED = ("diagonal", "flatten", "ravel", "repeat", "reshape", "squeeze", "swapaxes", "take", "transpose")

@@ -37,6 +37,10 @@ class Records(Proxy):
     size = property(lambda self: int(np.prod(self.shape)))
     type_of = staticmethod(lambda x: np.ndarray)
 
+    def array_class(self) -> type:
+        """Return ``numpy.ndarray``."""
+        return np.ndarray
+
     def as_array(self) -> Any:
         """Return NumPy's array.
 
@@ -59,7 +63,7 @@ class Records(Proxy):
     def __getitem__(self, key: Any) -> Any:
         if isinstance(key, str):
             return self._fields[key]
-        if type(key) is list and key and all(isinstance(name, str) for name in key):
+        if _are_names(key):
             return Records({name: self._fields[name] for name in key}, self.dtype[key], self.shape)
         key = _plain(key)
         shape = np.broadcast_to(False, self.shape)[key].shape
@@ -74,6 +78,9 @@ class Records(Proxy):
     def __setitem__(self, key: Any, value: Any) -> None:
         if isinstance(key, str):
             self._fields[key][...] = value
+            return
+        if _are_names(key):
+            self[key][...] = value
             return
         key = _plain(key)
         for place, (name, field) in enumerate(self._fields.items()):
@@ -197,6 +204,10 @@ class Record(Proxy):
         return tuple(self)
 
     tolist = item
+
+
+def _are_names(key: Any) -> bool:
+    return type(key) is list and bool(key) and all(isinstance(name, str) for name in key)
 
 
 def _plain(key: Any) -> Any:

@@ -19,6 +19,7 @@ from funcgrad import backend, tree
 from funcgrad.batching import unbatched_if_equal
 from funcgrad.core import Tracer
 from funcgrad.numpy.concretization import concrete
+from funcgrad.numpy.peeking import concrete_or_none
 from funcgrad.writable import Proxy, is_buffer
 
 
@@ -59,7 +60,7 @@ class TableArray(Proxy):
         outs = kwargs.get("out")
         if outs is not None or any(_is_table(x) for x in inputs):
             return NotImplemented
-        return _wrap_like(self, getattr(ufunc, method)(*map(unwrap_from_table, inputs), **kwargs))
+        return _wrap_like(self, without_missing(getattr(ufunc, method), unwrap_from_table(inputs), kwargs))
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         found = func(*unwrap_from_table(args), **unwrap_from_table(kwargs))
@@ -123,6 +124,21 @@ def _wrap_like(given: Any, x: Any) -> Any:
     return TableArray(x) if is_number and (is_buffer(given) or not isinstance(given, Tracer)) else wrap_for_table(x)
 
 
+def without_missing(apply: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> Any:
+    """Compute ``apply(*args)``; missing numbers, which tables leave out, get no derivative."""
+    found = apply(*args, **kwargs)
+    if not isinstance(found, Tracer) or found.dtype.kind not in "fc":
+        return found
+    fnp: Any = import_module("funcgrad.numpy")
+    missing = fnp.isnan(found)
+    known = concrete_or_none(missing)
+    if known is not None and not known.any():
+        return found
+    places = [missing if fnp.shape(x) == found.shape else fnp.isnan(x) for x in args]
+    args = [fnp.where(place, 1.0, x) for place, x in zip(places, args, strict=True)]
+    return fnp.where(missing, np.nan, apply(*args, **kwargs))
+
+
 BINARY = "add sub mul truediv floordiv mod pow matmul lt le gt ge eq ne and or xor"
 UNARY = "neg pos abs invert"
 
@@ -134,7 +150,7 @@ def _binary(name: str, reflected: bool) -> Callable[..., Any]:
         if _is_table(other):
             return NotImplemented
         first, second = (other, table) if reflected else (table, other)
-        return _wrap_like(first, apply(unwrap_from_table(first), unwrap_from_table(second)))
+        return _wrap_like(first, without_missing(apply, unwrap_from_table((first, second)), {}))
 
     return run
 

@@ -70,6 +70,11 @@ class ArrayObject(Proxy, metaclass=_ArrayClass):
     def __array_finalize__(self, obj: Any) -> None:
         """Do nothing; classes set their attributes here."""
 
+    def array_class(self) -> type:
+        """Return the program's class."""
+        found: type = type(self).numpy_class
+        return found
+
     def as_array(self) -> Any:
         """Return the array."""
         return self._val

@@ -1,4 +1,4 @@
-"""``float``, ``int``, ``complex`` and ``type`` as functions that take traced values, for rebuilt code."""
+"""``float``, ``int``, ``complex``, ``type`` and ``isinstance`` as functions for rebuilt code with traced values."""
 
 from __future__ import annotations
 
@@ -288,6 +288,11 @@ def has_attribute(x: Any, name: str, /) -> bool:
     return hasattr(x, name) and (type(x) is not Tracer or is_jax_tracer(plain_value(x)) or hasattr(x.__class__, name))
 
 
+def is_instance(x: Any, classes: Any, /) -> bool:
+    """Return ``isinstance(x, classes)``; objects that represent arrays of a class derived from ndarray are arrays."""
+    return isinstance(x, classes) or (issubclass(type(x), Proxy) and issubclass(x.array_class(), classes))
+
+
 class _Abstract(type):
     """Metaclass of replacements for classes of ``collections.abc`` that treat a traced number as a number."""
 
@@ -317,5 +322,5 @@ def super_of(cls: Any, *rest: Any) -> Any:
 #: Replacements for classes and functions in calls; for ``super``, in calls with a class.
 CONVERSIONS: dict[Any, Any] = {
     float: as_float, int: as_int, complex: as_complex, type: type_of, map: mapped, hasattr: has_attribute,
-    super: super_of,
+    isinstance: is_instance, super: super_of,
 }  # fmt: skip

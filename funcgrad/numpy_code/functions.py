@@ -240,7 +240,8 @@ def rebuild_singledispatch(fun: FunctionType, translate: Any) -> Callable[..., A
 
     @functools.wraps(fun)
     def call(*args: Any, **kwargs: Any) -> Any:
-        chosen = translate(dispatch(args[0].__class__))[0] if args else fun
+        kind = args[0].__class__ if args else object
+        chosen = translate(dispatch(vars(kind).get("__original__", kind)))[0] if args else fun
         return chosen(*args, **kwargs)
 
     return call

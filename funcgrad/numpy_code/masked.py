@@ -20,7 +20,9 @@ from funcgrad.numpy.masked import (
     is_constant,
     mask_array,
     mask_of,
+    part_or_reduction,
     rearranged,
+    refuse_hard_mask,
     to_mask,
     to_numpy,
     union,
@@ -38,12 +40,16 @@ def array(
     **options: Any,
 ) -> Any:
     """Return ``numpy.ma.array``."""
+    if options.pop("hard_mask", None):
+        refuse_hard_mask()
     given = mask_of(data)
     kind = None if dtype is None else np.dtype(dtype)
     value = fnp.array(data_of(data), kind) if copy else fnp.asarray(data_of(data), kind)
     value = fnp.reshape(value, (1,) * (options.get("ndmin", 0) - value.ndim) + value.shape) if options else value
     is_shared = _is_mask(mask, value.shape) and not copy
     own = None if mask is np.ma.nomask else mask if is_shared else to_mask(mask, value.shape)
+    if given is not None:
+        given = fnp.reshape(given, value.shape)
     if own is None or given is not None:
         own = given if own is None else union(given, own) if keep_mask else own
     fill = data._fill if isinstance(data, Masked) and fill_value is None else fill_value
@@ -107,7 +113,7 @@ def _median(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = F
     if a._mask is None:
         return a._reduce(fnp.median, 0, axis, keepdims)
     found = fnp.nanmedian(fnp.where(a._mask, np.nan, a._val), axis=axis, keepdims=keepdims)
-    return a._reduced(found, a._all_masked(axis, keepdims))
+    return part_or_reduction(found, a._all_masked(axis, keepdims))
 
 
 def _average(a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: Any = False) -> Any:
@@ -118,7 +124,8 @@ def _average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fal
     else:
         w = as_masked(weights)
         if w.shape != a.shape and axis is not None:
-            w = Masked(fnp.moveaxis(fnp.broadcast_to(w._val, a.shape[:axis] + a.shape[axis + 1 :] + w.shape), -1, axis))
+            others = tuple(np.delete(a.shape, axis))
+            w = Masked(fnp.moveaxis(fnp.broadcast_to(w._val, others + w.shape), -1, axis))
         w = Masked(fnp.broadcast_to(w._val, a.shape), union(a._mask, w._mask))
         total = w.sum(axis, keepdims=keepdims)
         found = (a * w).sum(axis, keepdims=keepdims) / total
@@ -164,18 +171,20 @@ def _diff(a: Any, n: int = 1, axis: int = -1) -> Any:
     return a
 
 
-def _sort(a: Any, axis: int = -1, *args: Any, **kwargs: Any) -> Any:
-    found = as_masked(a).copy()
-    found.sort(axis, *args, **kwargs)
+def _sort(a: Any, axis: Any = -1, *args: Any, **kwargs: Any) -> Any:
+    found = as_masked(a).copy() if axis is not None else as_masked(a).flatten()
+    found.sort(-1 if axis is None else axis, *args, **kwargs)
     return found
 
 
 def _dot(a: Any, b: Any, strict: bool = False, out: Any = None) -> Any:
-    return as_masked(a).dot(b)
+    return as_masked(a).dot(b, out, strict)
 
 
 def _outer(a: Any, b: Any) -> Any:
-    return as_masked(a).ravel()[:, None] * as_masked(b).ravel()[None, :]
+    return elementwise(
+        "multiply", *[Masked(x._val, x._mask) for x in (as_masked(a).ravel()[:, None], as_masked(b).ravel())]
+    )
 
 
 def _put(a: Any, indices: Any, values: Any, mode: str = "raise") -> None:
@@ -196,7 +205,11 @@ def _maker(name: str) -> Callable[..., Any]:
     make = getattr(fnp, name)
 
     def made(*args: Any, fill_value: Any = None, hardmask: bool = False, **kwargs: Any) -> Any:
-        return Masked(make(*map(data_of, args), **kwargs), None, fill_value)
+        if hardmask:
+            refuse_hard_mask()
+        like = args[0] if name.endswith("_like") else None
+        fill_value = like._fill if isinstance(like, Masked) else fill_value
+        return Masked(make(*map(data_of, args), **kwargs), union(mask_of(like)), fill_value)
 
     return made
 
@@ -214,32 +227,37 @@ def _of_method(name: str) -> Callable[..., Any]:
 
 
 class Operation:
-    """Elementwise operation of ``numpy.ma`` with its methods."""
+    """Elementwise operation of ``numpy.ma`` with its methods.
 
-    def __init__(self, name: str) -> None:
-        self.__name__ = name
-        self._axis = None if name in ("maximum", "minimum") else 0
+    Args:
+        name: the name of NumPy's function.
+        neutral: the number that stands for masked elements in reductions; None if there are none of these.
+    """
+
+    def __init__(self, name: str, neutral: Any = None) -> None:
+        self.__name__, self._neutral = name, neutral
 
     def __call__(self, *args: Any) -> Any:
         """Return the results of the elements that no argument masks."""
         return elementwise(self.__name__, *args)
 
+    def reduce(self, target: Any, axis: Any = np._NoValue, dtype: Any = None) -> Any:
+        """Return the reduction of the elements that are not masked."""
+        target = as_masked(target)
+        if self._neutral is None:
+            axis = (0 if target.ndim == 1 else None) if axis is np._NoValue else axis
+            return getattr(target, self.__name__.removesuffix("imum"))(axis)
+        axis = 0 if axis is np._NoValue else axis
+        return target._reduce(getattr(fnp, self.__name__).reduce, self._neutral, axis, False, dtype=dtype)
+
+    def accumulate(self, target: Any, axis: int = 0) -> Any:
+        """Return all intermediate results of ``reduce``, without a mask."""
+        return Masked(getattr(fnp, self.__name__).accumulate(_filled(target, self._neutral), axis))
+
     def outer(self, a: Any, b: Any) -> Any:
         """Return the results of all pairs."""
         a, b = as_masked(a), as_masked(b)
         return self(a.reshape(a.shape + (1,) * b.ndim), b)
-
-    def reduce(self, target: Any, axis: Any = NotImplemented, dtype: Any = None) -> Any:
-        """Return the reduction of the elements that are not masked."""
-        axis = self._axis if axis is NotImplemented else axis
-        found = getattr(as_masked(target), _REDUCTIONS[self.__name__])(axis)
-        return found if dtype is None else found.astype(dtype)
-
-
-_REDUCTIONS = {
-    **{"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min"},
-    **{"logical_and": "all", "logical_or": "any"},
-}
 
 
 def _of_function(name: str) -> Callable[..., Any]:
@@ -290,7 +308,7 @@ def function_of_masked_arrays(name: str, value: Any) -> Any:
     if found is not None:
         return found
     if isinstance(ufunc := getattr(value, "f", None), np.ufunc):
-        return Operation(ufunc.__name__)
+        return Operation(ufunc.__name__, getattr(value, "filly", None))
     if type(value).__name__ == "_extrema_operation":
         return Operation(value.__name__)
     return value  # the Python code of others is rebuilt

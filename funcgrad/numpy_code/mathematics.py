@@ -13,6 +13,7 @@ import funcgrad.numpy as fnp
 from funcgrad.core import Tracer, plain_value
 from funcgrad.errors import ConcretizationError
 from funcgrad.generated import with_values
+from funcgrad.graph import is_on_graph, report_answer
 from funcgrad.numpy.concretization import as_python
 from funcgrad.numpy_code.conversions import as_python_int, check_axes, holds_traced, is_traced, number_from_method
 from funcgrad.numpy_code.own import own
@@ -220,16 +221,18 @@ def python_function(module: str, name: str) -> Any:
             number = x._val if type(x) is Tracer else x
             if of_float is not None and type(number) is float and number is not x and x._trace.fast_counter is not None:
                 return of_float(x)  # computed once, by Python's function
+            if number is x and type(x) in _NUMBERS:
+                return plain(x)
+            if type(number) in _NUMBERS and x._trace.is_bit_exact:  # a recording computes with NumPy's numbers
+                return _with_python_errors(plain, traced_function, x)
             if type(number) in _NUMBERS:
                 found = plain(number)  # which raises the errors that programs catch
-                if number is x or type(made := traced_function(x)) is not Tracer:
+                if type(made := traced_function(x)) is not Tracer:
                     return found
-                if not x._trace.is_bit_exact:  # a recording computes with NumPy's numbers
-                    made._val, made.aval = found, None  # the tracer is new, so nothing else refers to it
+                made._val, made.aval = found, None  # the tracer is new, so nothing else refers to it
                 return made
-            if type(number := plain_value(x)) in _NUMBERS:
-                plain(number)
-                return _as_python_numbers(traced_function(x))
+            if type(plain_value(x)) in _NUMBERS:
+                return _as_python_numbers(_with_python_errors(plain, traced_function, x))
             x = number_from_method(x, "__float__")
             _check_axes(convert, (x,))
             return _as_python_numbers(_with_python_errors(plain, traced_function, x)) if is_traced(x) else plain(x)
@@ -274,15 +277,44 @@ def _with_python_errors(plain: Callable[..., Any], traced_function: Callable[...
     numbers = [plain_value(x) for x in args]
     kinds = set(map(type, numbers))
     if kinds <= _NUMBERS:
-        plain(*numbers)
-        return traced_function(*args)
+        try:
+            plain(*numbers)
+        except (ValueError, OverflowError):
+            for x in args:
+                report_answer(x, plain_value(x))  # other numbers may raise no error
+            raise
+        found = traced_function(*args)
+        _report_no_error(plain.__name__, args, found)
+        return found
     if not kinds <= _NUMBERS | {np.ndarray}:  # an abstract value
         return traced_function(*args)
     with np.errstate(all="ignore"):  # ``plain`` raises the error
         found = traced_function(*args)
+    _report_no_error(plain.__name__, args, found)
     parts = found if type(found) is tuple else (found,)
     _check_examples(plain, numbers, reduce(np.logical_and, [np.isfinite(plain_value(part)) for part in parts]))
     return found
+
+
+#: Functions of numbers that raise no errors.
+_WITHOUT_ERRORS = frozenset(
+    (
+        *("asinh", "atan", "atan2", "cbrt", "ceil", "copysign", "degrees", "dist", "erf", "erfc", "fabs", "floor"),
+        *("frexp", "hypot", "isclose", "isfinite", "isinf", "isnan", "modf", "radians", "tanh", "trunc", "ulp"),
+    )
+)
+
+
+def _report_no_error(name: str, args: tuple[Any, ...], found: Any) -> None:
+    """Report to graphs that a function of ``math`` raised no error, because for other numbers it may raise one."""
+    if name in _WITHOUT_ERRORS or not is_on_graph(found):
+        return
+    finite = np.isfinite(plain_value(found))
+    if finite.all():
+        report_answer(fnp.isfinite(found), finite if finite.shape else True)
+        return
+    for x in args:
+        report_answer(x, plain_value(x))
 
 
 def _check_examples(plain: Callable[..., Any], numbers: list[Any], is_finite: Any) -> None:

@@ -121,6 +121,10 @@ class Matrix(Proxy):
 
     type_of = staticmethod(lambda x: np.matrix)
 
+    def array_class(self) -> type:
+        """Return ``numpy.matrix``."""
+        return np.matrix
+
     def as_array(self) -> Any:
         """Return the array."""
         return self._val

@@ -22,6 +22,7 @@ from funcgrad.kinds.linear import reshape
 from funcgrad.kinds.rules import ARRAY_MAKER
 from funcgrad.shared_state import note_refusal
 from funcgrad.typing import Shape
+from funcgrad.writable import Proxy
 
 Spec: TypeAlias = tuple[Any, ...]
 
@@ -218,8 +219,10 @@ def _normalized_entry(entry: Any, index: Any, shape: Shape) -> Any:
         return int(entry) if type(entry) is np.int64 else entry
     if issubclass(type(entry), (bool, np.bool_)):
         return np.asarray(entry)
-    if isinstance(entry, (list, tuple, range)):
-        entry = ARRAY_MAKER[0](entry)  # the list may contain positions that are batched
+    if isinstance(entry, Proxy):
+        entry = entry.as_array()
+    if isinstance(entry, (list, tuple, range)) or (hasattr(entry, "__array__") and not backend.is_value(entry)):
+        entry = ARRAY_MAKER[0](entry)  # the list may contain positions that are batched, a table may hold them
         if not entry.size:
             entry = entry.astype(int)
     elif not hasattr(entry, "dtype"):

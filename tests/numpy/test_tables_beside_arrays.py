@@ -19,6 +19,7 @@ S = (R.iloc[0] + 1.0).rename("w")
 COVARIANCE, MEAN = R.cov(), R.mean()
 ARRAY = xr.DataArray(R.values[:6], dims=("t", "u"), coords={"u": list("abc")})
 DATASET = xr.Dataset({"p": ("u", [1.0, 2, 3]), "q": ("u", [0.5, 0.6, 0.7])})
+GAPS = xr.DataArray([1.0, np.nan, 3.0], dims="u")
 X = np.array([0.3, 0.5, 0.9])
 
 
@@ -57,6 +58,12 @@ PROGRAMS = {
     "where": lambda w: (R * w).where(R > 0, 0.0).sum().sum(),
     "clip": lambda w: (S * w).clip(0.5, 1.2).sum(),
     "diff": lambda w: (R @ w).diff().dropna().std(),
+    "gaps": lambda w: (GAPS * w).sum() + (w * GAPS).mean() + np.exp(GAPS * xr.DataArray(w, dims="u")).mean(),
+    "gaps times numbers": lambda w: (GAPS * w[0]).sum() + (w[1] ** GAPS).mean() + np.multiply(GAPS, w).std(),
+    "missing": lambda w: np.nan_to_num(MISSING["b"] * w[0]).sum() + np.nan_to_num(MISSING * w, nan=w[1]).sum(),
+    "lists": lambda w: (np.multiply(R * w, [1.0, w[0], 3.0]) ** 2).iloc[:, 1].sum() + np.add(R, [1, 2, 3]).iloc[5] @ w,
+    "positions": lambda w: (w[pd.Series([2, 0, 2])] * w[pd.Index([1, 0, 0])]).sum() + w[S > 1.0].sum(),
+    "ranks": lambda w: (np.asarray(S * w)[np.argsort(S * w)] * X).sum(),
     "shift": lambda w: (R @ w * (R @ w).shift(1)).sum(),
     "pct": lambda w: (1 + R @ w).cumprod().pct_change().dropna().mean(),
     "rolling": lambda w: (R @ w).rolling(3).mean().dropna().sum(),

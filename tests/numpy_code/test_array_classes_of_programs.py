@@ -223,6 +223,19 @@ def units(x):
         return found * float(np.maximum(a, b)[1:].max())
 
 
+def indices(x):
+    out = np.zeros(3)
+    out[Signal(x) > 1.0] = x[0]
+    return (x[Signal(x).argsort()] * X).sum() + (x[Signal(x) > 1.0] ** 2).sum() + (out**2).sum()
+
+
+def classes(x):
+    s = Signal(x, rate=2.0)
+    known = [isinstance(s, np.ndarray), isinstance(s, Signal), isinstance(s, (int, np.ndarray)), isinstance(x, Signal)]
+    known += [isinstance(array, np.ndarray) for array in (np.ma.array(x), np.zeros(1, [("a", float)]))]
+    return known @ np.array([1.0, 2.0, 4.0, 8.0, 16.0, 32.0]) * (x**2).sum()
+
+
 PROGRAMS = {
     "ufuncs_of_its_own": lambda x: (
         np.asarray(np.sin(x.view(Info)) * 2.0 + x.view(Info)).sum() * (x.view(Info) * x.view(Info)).info
@@ -235,6 +248,9 @@ PROGRAMS = {
         (x.view(Counted) * 2.0).sum() + x.view(Counted).var() + np.asarray(x.view(Counted).std(ddof=1)) * x[0]
     ),
     "wrapped_results_of_ufuncs": lambda x: (np.exp(x.view(Doubled)) * np.asarray(x.view(Doubled) ** 2)).sum(),
+    "indices": indices,
+    "classes": classes,
+    "numbers_in_place_of_nan": lambda x: (np.nan_to_num(Signal(x)) ** 2).sum() + np.nan_to_num([x[0], np.nan]).sum(),
     "attributes": lambda x: (Signal(x, rate=4.0) * 2.0 + 1.0).power() + Signal(x, rate=x[0])[1:].power(),
     "methods": methods,
     "functions": functions,

@@ -106,7 +106,18 @@ def chosen(x):
     return found * WEIGHTS[Law.best(x[1])] + {Law.LINEAR: x[2]}[Law.LINEAR]
 
 
+@functools.singledispatch
+def magnitude(x):
+    return math.exp(x)
+
+
+@magnitude.register
+def _(x: Law):
+    return 2.0 if x is Law.DECAY else 3.0
+
+
 PROGRAMS = {
+    "dispatched": lambda x: magnitude(x[0]) * magnitude(Law.DECAY) * magnitude(Law.LINEAR),
     "methods": lambda x: sum(law.weight(v) for law, v in zip(Law, x, strict=False)) + Law.scale(x[2]),
     "properties": lambda x: Law.DECAY.table.dot(x[:2]),
     "functions_as_values": lambda x: Activation.TANH(x[0]) * Activation["SQUARE"](x[1]) + x[2],

@@ -10,6 +10,7 @@ from funcgrad.errors import ConversionError
 X = np.array([0.7, 1.4, 2.3, 0.4, 1.9, 3.1])
 MASK = np.array([False, True, False, False, True, False])
 OBSERVED = np.ma.masked_array([1.0, -999.0, 2.0, 3.0, -999.0, 4.0], mask=MASK)
+HARD = np.ma.array(OBSERVED, hard_mask=True)
 GRID = np.ma.masked_less(np.arange(-2.0, 4.0).reshape(2, 3), 0.0)
 ma = np.ma
 
@@ -114,6 +115,20 @@ def rows(x):
     return ma.array([x, x**2, np.sin(x)], mask=[MASK, MASK, [False] * 6])
 
 
+def with_fill_values(x):
+    m = ma.array(x.reshape(3, 2), mask=[[1, 0]] * 3, fill_value=2.0)
+    made = [m.sum(0), m.mean(0), m.max(0), m.cumsum(0), m.take([0], 1), ma.median(m, 0), ma.dot(m, m.T[:, :2]), m.imag]
+    kept = [m * x[:2], m[1:], m.T, m.var(0), m.copy(), -m, np.log(m), ma.sort(m, axis=0), ma.zeros_like(m)]
+    return x @ x * sum(other.fill_value == 2.0 for other in made) + sum(other.filled().sum() for other in kept)
+
+
+def sorted_with_masked_elements(x):
+    m, places = masked(x), np.arange(6.0)
+    made = [m.argsort(fill_value=1.0), m.argsort(endwith=False), ma.argsort(m)]
+    parts = [ma.sort(m, fill_value=1.0), ma.sort(m, endwith=False), ma.sort(table(x), axis=None)]
+    return sum((x[place] * places).sum() for place in made) + sum((part * places).sum() for part in parts)
+
+
 class Fit:
     def __init__(self):
         self.observed = OBSERVED
@@ -198,6 +213,20 @@ PROGRAMS = {
     "written_by_functions": written_by_functions,
     "masked_after_use": masked_after_use,
     "masks_of_results": masks_of_results,
+    "broadcast": lambda x: (masked(x)[:, None] * x).mean() + (x[:2, None] + masked(x)).std(axis=1).prod(),
+    "broadcast_comparisons": lambda x: (masked(x)[:, None] < x).count() * x[0] + ma.add.outer(masked(x), x).mean(),
+    "arrays_like_others": lambda x: (ma.zeros_like(masked(x)) + x).sum() + (ma.ones_like(OBSERVED) * x).mean(),
+    "the_masked_number": lambda x: (x * ma.masked).count() * x[0] + (masked(x) - ma.masked).sum(0, keepdims=True).size,
+    "given_fill_values": lambda x: table(x).min(0, fill_value=0.6).sum() + x[masked(x).argmax(fill_value=9.0)] ** 2,
+    "strict_products": lambda x: ma.dot(table(x), table(x).T[:, :1], strict=True).count() * x[0] + x[1] ** 2,
+    "reductions": lambda x: (
+        ma.add.reduce(table(x)).prod() + ma.multiply.reduce(masked(x)) * ma.maximum.reduce(masked(x))
+    ),
+    "running": lambda x: (ma.add.accumulate(masked(x)) ** 2).sum() + x[masked(x).nonzero()[0]].sum(),
+    "averages_of_the_last_axis": lambda x: (ma.average(table(x), -1, x[:3]) * x[:2]).sum(),
+    "more_axes": lambda x: (ma.array(masked(x), ndmin=2) * x).mean(axis=0).prod(),
+    "with_fill_values": with_fill_values,
+    "sorted_with_masked_elements": sorted_with_masked_elements,
     "written_results": written_results,
     "in_place": in_place,
     "written": written,
@@ -252,8 +281,13 @@ def test_a_masked_array_as_the_result_is_refused_unless_it_is_constant():
     [
         (lambda x: np.linalg.norm(masked(x)), r"numpy\.ma: this function would lose the mask"),
         (lambda x: np.concatenate([masked(x), x]).sum(), r"numpy\.ma: this function would lose the mask"),
+        (lambda x: ma.array(x, mask=MASK, hard_mask=True).sum(), r"numpy\.ma: an array with a hard mask"),
+        (
+            lambda x: (HARD * x).sum(),
+            r"numpy\.ma: an array with a hard mask .* Leave it out, and write to m\[~m\.mask\]",
+        ),
     ],
-    ids=["norm", "concatenate"],
+    ids=["norm", "concatenate", "hard_mask", "constant_with_hard_mask"],
 )
 def test_what_would_lose_the_mask_is_refused(call, message):
     with pytest.raises(ConversionError, match=message):

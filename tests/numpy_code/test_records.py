@@ -83,6 +83,15 @@ def nested(x):
     return (s["at"]["x"] * s["at"]["y"] * s["w"]).sum()
 
 
+def several_fields(x):
+    r = np.zeros(3, dtype=[("a", float), ("b", float), ("n", int)])
+    r["a"] = r["b"] = x[:3]
+    other = np.array([(5, 2.0), (6, 3.0), (7, 4.0)], dtype=[("n", int), ("v", float)])
+    r[["n", "b"]] = other
+    r[["a", "b"]][1] = (x[3] ** 2, x[0])
+    return (r["a"] * r["n"]).sum() + (r["b"] ** 2).sum()
+
+
 def constants(x):
     table = np.array([("a", 1.0), ("b", 2.0)], dtype=[("name", "U1"), ("value", float)])
     known = {row["name"]: float(row["value"]) for row in table}
@@ -90,7 +99,7 @@ def constants(x):
     return x.sum() * known["b"] + x[0] * in_order["value"][0] + len(table.tolist()) * x[1]
 
 
-PROGRAMS = [fields, records, parts, rows, sorted_records, record_arrays, nested, constants]
+PROGRAMS = [fields, records, parts, rows, sorted_records, record_arrays, nested, several_fields, constants]
 
 
 @pytest.mark.parametrize("f", PROGRAMS, ids=[f.__name__ for f in PROGRAMS])

@@ -101,7 +101,9 @@ _PYTHON = frozenset((bool, int, float, complex))
 #: Packages whose frames are not the user's code.
 _LIBRARIES = frozenset(("funcgrad", "numpy", "scipy", "toolz", "cytoolz", "optree", "functools"))
 #: Operations that return a Python number for Python numbers, as Python's arithmetic does.
-_ARITHMETIC = frozenset(("add", "subtract", "multiply", "divide", "negative", "positive", "power", "remainder"))
+_ARITHMETIC = frozenset(
+    ("add", "subtract", "multiply", "divide", "negative", "positive", "power", "remainder", "floor_divide")
+)
 
 #: Python's operators that round doubles like NumPy's functions, in a third of the time.
 _FAST_OPERATORS: dict[str, Callable[..., Any]] = {
@@ -186,6 +188,7 @@ class Capture(GraphTrace):
         "is_reread",
         "lines",
         "lock",
+        "may_raise",
         "names",
         "repeated_part",
     )
@@ -199,6 +202,7 @@ class Capture(GraphTrace):
         self.lock = Lock()  # the function may compute in several threads
         self.graph = Graph()
         self.constant_array, self.is_reread, self.names = constant_array, is_reread, names
+        self.may_raise = not {"errstate", "seterr"}.isdisjoint(names)  # and has no errors where NumPy warns
         self.repeated_part: Any = ()  # the part that is being repeated, see ``shared_state.repetitions``
         self.code_owners: dict[int, int] = {}  # owner of each code object, by identity, see ``_owner``
         self.codes: list[Any] = []  # keeps objects alive whose identity is a key
@@ -239,7 +243,7 @@ class Capture(GraphTrace):
         if name in _FAST_OPERATORS and type(values[0]) in _DOUBLES and type(values[-1]) in _DOUBLES:  # one or two
             ans = _FAST_OPERATORS[name](*values)
         else:
-            ans = primitive.call(*values, **params)
+            ans = self._computed(primitive, args, values, params)
             if name == "matmul" and not all(map(_is_for_blas, values)):
                 self.graph.rounding_sensitive = True  # here NumPy's matmul rounds differently from its dot
             if name in _ARITHMETIC and type(ans) not in _PYTHON and _PYTHON.issuperset(map(type, values)):
@@ -255,6 +259,21 @@ class Capture(GraphTrace):
         if not primitive.multiple:
             return tracer_of(ans, self, outs[0], _aval_for_tracer(ans))
         return tuple([tracer_of(a, self, v, _aval_for_tracer(a)) for a, v in zip(ans, outs, strict=True)])
+
+    def _computed(self, primitive: Primitive, args: tuple[Any, ...], values: list[Any], params: dict[str, Any]) -> Any:
+        """Compute ``primitive``; if that raises an error, which the program may catch, other numbers may not."""
+        if self.may_raise and "raise" in np.geterr().values():
+            raise UnrecordableError(
+                "jit: recorded programs do not raise NumPy's warnings as errors, got numpy.errstate with 'raise'. Ask "
+                "for the numbers: if x <= 0."
+            )
+        try:
+            return primitive.call(*values, **params)
+        except Exception:
+            for x in args:
+                if type(x) is Tracer and x._trace is self:
+                    self.note_decision(x, np.asarray(x._val))
+            raise
 
     def compute_function(self, operation: Any, *args: Any) -> Any:
         """Compute ``operation`` for a NumPy function, or for the operator of a NumPy number and a tracer."""

@@ -319,6 +319,20 @@ _MAY_RAISE = frozenset(
 )  # fmt: skip
 
 
+#: Operators that raise errors for some of Python's numbers, unlike for those of NumPy.
+_RAISING_OPERATORS = frozenset(("divide", "remainder", "floor_divide", "power", "infix_power"))
+
+
+def _is_kept(graph: Graph, op: Op) -> bool:
+    """Whether an operation is kept because the program may catch its error, or branch on the kind of its result."""
+    if op.primitive.data_dependent or op.name in _MAY_RAISE:
+        return True
+    if op.name not in _RAISING_OPERATORS or graph.facts[op.outs[0]].kind is not float:
+        return False
+    divisor = op.args[1]
+    return type(divisor) is int or "power" in op.name or not divisor.value
+
+
 def _needed_items(graph: Graph) -> list[Any]:
     """Return the items that a result or a question needs."""
     live = bytearray(len(graph.shapes))
@@ -329,12 +343,7 @@ def _needed_items(graph: Graph) -> list[Any]:
     for item in reversed(graph.items):
         if type(item) is Question:
             live[item.value] = asked = True
-        elif (
-            live[item.outs[0]]
-            or any(live[v] for v in item.outs[1:])
-            or item.primitive.data_dependent
-            or item.name in _MAY_RAISE
-        ):
+        elif live[item.outs[0]] or any(live[v] for v in item.outs[1:]) or _is_kept(graph, item):
             for a in item.args:
                 if type(a) is int:
                     live[a] = True

@@ -23,7 +23,7 @@ from funcgrad.transforms.compiled.storage import is_ufunc
 ARITHMETIC = frozenset(("add", "subtract", "multiply", "negative", "one_minus_square"))
 #: Operations whose result is infinite or NaN if an operand is.
 _PROPAGATING = ARITHMETIC | {"sin", "cos", "absolute"}
-_COMPARISONS = frozenset(("greater", "less", "greater_equal", "less_equal", "equal", "not_equal"))
+_COMPARISONS = frozenset(("greater", "less", "greater_equal", "less_equal", "equal", "not_equal", "isfinite"))
 
 
 def python_float_values(graph: Graph) -> tuple[set[int], dict[int, list[int]]]:

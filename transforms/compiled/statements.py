@@ -26,7 +26,7 @@ _SCALARS = _COMPLEX_OR_SINGLE | frozenset((np.float64, int, float))
 #: Python's operators that round numbers like NumPy's functions.
 _INFIX = {
     "multiply": "*", "add": "+", "subtract": "-", "divide": "/", "greater": ">", "less": "<", "greater_equal": ">=",
-    "less_equal": "<=", "equal": "==", "not_equal": "!=",
+    "less_equal": "<=", "equal": "==", "not_equal": "!=", "remainder": "%", "floor_divide": "//",
 }  # fmt: skip
 _OPERATORS = frozenset((*_INFIX, "negative", "one_minus_square"))
 _PYTHON_ARITHMETIC = {"multiply": " * ", "add": " + ", "subtract": " - "}
@@ -356,6 +356,14 @@ def _power(w: Writer, n: int, op: Op) -> bool:
     return True
 
 
+def _isfinite(w: Writer, n: int, op: Op) -> bool:
+    (x,) = op.args
+    if type(x) is not int or not w.graph.is_number[x] or w.storage.uses[op.outs[0]] != 1:
+        return False
+    w.assign(op.outs[0], w.call(math.isfinite, w.argument_text(x, "number"), name="math_isfinite"))
+    return True
+
+
 def _infix(w: Writer, n: int, op: Op) -> bool:
     x, *y = [w.argument_text(a) for a in op.args]
     w.assign(op.outs[0], [*x, " * ", *y[0]] if y else ["abs(", *x, ")"])
@@ -606,6 +614,7 @@ def _write(w: Writer, n: int, op: Op) -> bool:
 
 #: ``handler(writer, number of the item, operation)`` writes the operation and returns whether it could.
 HANDLERS: dict[str, Callable[[Writer, int, Op], bool]] = {
+    "isfinite": _isfinite,
     "power": _power,
     "infix_power": _power,
     "infix_multiply": _infix,

@@ -12,7 +12,7 @@ from helpers import at_least
 import funcgrad.numpy as fnp
 import funcgrad.scipy.linalg as fsl
 import funcgrad.scipy.special as fsp
-from funcgrad import control, grad, jit, scan, vmap
+from funcgrad import control, grad, jit, scan, value_and_grad, vmap
 from funcgrad.scipy.interpolate import LinearNDInterpolator
 from funcgrad.scipy.spatial import distance
 from funcgrad.scipy.spatial.transform import Rotation, Slerp
@@ -145,3 +145,79 @@ def test_integer_conversions_are_checked_again(tmp_path):
     space = {"__name__": "kept"}
     exec(compile((tmp_path / "kept.py").read_text(), "kept.py", "exec"), space)
     assert space["kept"](3.9) == fun(3.9)
+
+
+def _caught(compute):
+    def f(x):
+        try:
+            compute(x)
+            return compute(x) + 2.0 * x
+        except (ArithmeticError, ValueError):
+            return 7.0 * x + 1.0
+
+    return f
+
+
+def _inverse(x):
+    try:
+        return np.linalg.inv(np.array([[x, 1.0], [1.0, 1.0]]))[0, 0]
+    except np.linalg.LinAlgError:
+        return 7.0 * x
+
+
+def _raising(x):
+    with np.errstate(all="raise"):
+        return np.log(x)
+
+
+def _after_unneeded(compute):
+    def f(x):
+        try:
+            compute(x)
+            return 2.0 * x
+        except (ArithmeticError, ValueError):
+            return 7.0 * x
+
+    return f
+
+
+#: Functions that catch errors, and numbers for some of which they are raised.
+CAUGHT = {
+    "log": (_caught(math.log), (1.5, -1.0, 0.0)),
+    "sqrt": (_caught(math.sqrt), (1.5, -1.0, 4.0)),
+    "exp": (_caught(math.exp), (1.5, 1e4, -1e4)),
+    "gamma": (_caught(math.gamma), (1.5, -1.0, 200.0)),
+    "lgamma": (_caught(math.lgamma), (1.5, -1.0, 0.0)),
+    "sin": (_caught(math.sin), (1.5, math.inf, 0.5)),
+    "pow": (_caught(lambda x: math.pow(x, 0.5)), (1.5, -1.0, 2.0)),
+    "fmod": (_caught(lambda x: math.fmod(3.0, x)), (1.25, 0.0, 2.0)),
+    "acos": (_caught(math.acos), (0.5, 2.0, -0.5)),
+    "quotient": (_caught(lambda x: 1.0 / x), (2.0, 0.0, 4.0)),
+    "remainder": (_caught(lambda x: 3.0 % x), (1.25, 0.0, 2.5)),
+    "floor": (_caught(lambda x: 3.0 // x * x), (1.25, 0.0, 2.5)),
+    "power": (_caught(lambda x: x**-1.0), (2.0, 0.0, 4.0)),
+    "large_power": (_caught(lambda x: x**200.0), (2.0, 1e10, 3.0)),
+    "inverse": (_inverse, (3.0, 1.0, 2.0)),
+    "numpy_errors": (_caught(_raising), (2.0, -1.0, 4.0)),
+    "unneeded_log": (_after_unneeded(math.log), (1.5, -1.0, 2.0)),
+    "unneeded_quotient": (_after_unneeded(lambda x: 1.0 / x), (1.5, 0.0, 2.0)),
+}
+
+
+@pytest.mark.filterwarnings("ignore::funcgrad.errors.EagerWarning")
+@pytest.mark.parametrize("order", [1, -1], ids=["succeeds_first", "fails_first"])
+@pytest.mark.parametrize("name", CAUGHT)
+def test_caught_errors_are_raised_at_each_call(name, order):
+    f, points = CAUGHT[name]
+    for transformed in (f, grad(f), value_and_grad(f), grad(grad(f))):
+        fast = jit(transformed, backend="numpy")
+        for x in (*points, *points)[::order]:
+            found, _ = with_warnings(fast, x)
+            expected, _ = with_warnings(transformed, x)
+            np.testing.assert_array_equal(found, expected)
+
+
+def test_examples_in_a_batch_are_checked_again():
+    f = jit(vmap(grad(_caught(math.log))), backend="numpy")
+    for batch in (np.array([1.0, 2.0]), np.array([-1.0, -2.0]), np.array([3.0, 4.0])):
+        np.testing.assert_array_equal(f(batch), vmap(grad(_caught(math.log)))(batch))
