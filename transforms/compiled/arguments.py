@@ -5,7 +5,7 @@ The code that takes inputs out of common containers, and puts results into them,
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import compress
 from typing import Any, NamedTuple
 
@@ -109,6 +109,10 @@ class FormMismatch(Exception):  # noqa: N818  (not an error: the arguments have 
     """Exception for arguments of another form than that of the program."""
 
 
+class OtherContainerError(Exception):
+    """Error for a container that is neither a tuple, a list nor a dictionary with plain keys."""
+
+
 def bind_program(
     program: Program, form: Form, spec: tree.PyTreeSpec, is_unchanged: Callable[[], bool]
 ) -> Callable[..., Any] | None:
@@ -120,114 +124,117 @@ def bind_program(
         spec: the structure of its result.
         is_unchanged: returns whether everything that the function closes over is unchanged.
     """
-    taken = input_statements(form)
-    if taken is None:
+    try:
+        result = result_text(spec)
+    except OtherContainerError:
+        result = ""
+    try:
+        (head, *body), objects = call_lines(form, spec.num_leaves, result, bool(program.slots))
+    except OtherContainerError:
         return None
-    checks, objects, count = taken
-    put = container_text(tree.unflatten(spec, list(range(spec.num_leaves))))
-    inputs = ", ".join(f"i{i}" for i in range(count))
-    lines = ["if not is_unchanged(): raise FormMismatch", *checks]
-    results = ", ".join(f"o{i}" for i in range(spec.num_leaves))
-    unpacked = f"{results}, = " if put is not None and results else "found = "
-    if program.slots:
-        lines += ["try: B = pop()", "except IndexError: B = new()"]
-        lines += [f"try: {unpacked}run({inputs}{', ' if inputs else ''}B)", "finally: push(B)"]
-    else:
-        lines.append(f"{unpacked}run({inputs}{', ' if inputs else ''}())")
-    lines.append(f"return {put}" if put is not None else "return unflatten(spec, list(found))")
-    body = "\n  ".join(["def call(args, kwargs):", *lines])
-    text = f"def make(run, pop, push, new, is_unchanged):\n {body}\n return call"
-    namespace = {"FormMismatch": FormMismatch, "ndarray": ndarray, **objects, "unflatten": tree.unflatten, "spec": spec}
+    text = "\n".join([head, "    if not is_unchanged(): raise FormMismatch", *body])
+    namespace: dict[str, Any] = {
+        "run": program.run,
+        "new": program.allocate,
+        "pool": program.pool,
+        "is_unchanged": is_unchanged,
+    }
+    namespace |= {"FormMismatch": FormMismatch, "ndarray": ndarray, "unflatten": tree.unflatten, "spec": spec} | objects
     exec(compile(text, "<funcgrad binding>", "exec"), namespace)
-    pool: list[Any] = []
-    call: Callable[..., Any] = namespace["make"](program.run, pool.pop, pool.append, program.allocate, is_unchanged)
+    call: Callable[..., Any] = namespace["call"]
     return call
 
 
-def input_statements(form: Form) -> tuple[list[str], dict[str, Any], int] | None:
-    """Return statements that take inputs ``i0``, ``i1``, ... from ``args`` and ``kwargs``; None for other types.
+def call_lines(
+    form: Form, count: int, result: str, has_slots: bool, at_limits: bool = False
+) -> tuple[list[str], dict[str, Any]]:
+    """Return the lines of ``call(args, kwargs)``, and the objects of the form that they refer to by name.
 
-    The tuple also holds the objects that the statements refer to by name, and the number of inputs.
+    Args:
+        form: the form of the arguments.
+        count: the number of results of ``run``, which the lines call.
+        result: the expression for the result; empty for containers of other types.
+        has_slots: whether ``run`` takes slots from ``pool``, or from ``new`` if the pool is empty.
+        at_limits: whether ``run_at_limits`` is called if ``run`` raises an error of Python's functions of numbers.
+
+    Raises:
+        OtherContainerError: the arguments are in containers of other types.
     """
-    writer = _BindingWriter(form)
+    objects: dict[str, Any] = {}
     args, kwargs = tree.unflatten(form.spec, list(range(len(form.leaves))))
-    if not writer.take_inputs(args, "args") or not writer.take_inputs(kwargs, "kwargs"):
-        return None
-    return writer.lines, writer.namespace, writer.count
+    checks = [*_checks(args, "args", form, objects), *_checks(kwargs, "kwargs", form, objects)]
+    given = "".join([f"i{i}, " for i in range(sum(form.input_flags))]) + ("B" if has_slots else "()")
+    target = "".join([f"o{i}, " for i in range(count)]) if result and count else "found "
+    body = [f"{target}= run({given})"]
+    if at_limits:
+        other = f"    {target}= run_at_limits({given})"
+        body = ["try:", "    " + body[0], "except (ValueError, OverflowError):", other]
+    if has_slots:
+        body = ["try:", *["    " + line for line in body], "finally:", "    pool.append(B)"]
+        body = ["try:", "    B = pool.pop()", "except IndexError:", "    B = new()", *body]
+    lines = [*checks, *body, f"return {result or 'unflatten(spec, list(found))'}"]
+    return ["def call(args, kwargs):", *["    " + line for line in lines]], objects
 
 
-class _BindingWriter:
-    """Writer of the statements that check the arguments and take the inputs out of them."""
-
-    def __init__(self, form: Form) -> None:
-        self.form = form
-        self.namespace: dict[str, Any] = {}
-        self.lines: list[str] = []
-        input_leaves = [i for i, flag in enumerate(form.input_flags) if flag]
-        self.numbers = {leaf: i for i, leaf in enumerate(input_leaves)}  # number of each input, by its leaf
-        self.count = len(input_leaves)
-
-    def take_inputs(self, x: Any, word: str) -> bool:
-        """Write statements for ``word``, a nest of leaf numbers ``x``; return whether that is possible."""
-        kind = type(x)
-        if kind is int:
-            self._leaf(x, word)
-            return True
+def _checks(x: Any, word: str, form: Form, objects: dict[str, Any]) -> Iterator[str]:
+    """Yield statements that check ``word``, a nest of leaf numbers ``x``, and take the inputs out of it."""
+    kind = type(x)
+    if kind is int:
+        yield from _leaf_checks(x, word, form, objects)
+    elif x is None:
+        yield f"if {word} is not None: raise FormMismatch"
+    else:
+        if kind not in (tuple, list, dict) or (kind is dict and not {str, int, tuple}.issuperset(map(type, x))):
+            raise OtherContainerError
+        tests = [] if word in ("args", "kwargs") else [f"type({word}) is not {kind.__name__}"]
+        tests.append(f"len({word}) != {len(x)}" if x else word)
+        yield f"if {' or '.join(tests)}: raise FormMismatch"
         if kind is dict:
-            if not all(type(k) in (str, int, tuple) for k in x):
-                return False
-            check = f"type({word}) is not dict or " if word != "kwargs" else ""
-            if not x and word == "kwargs":
-                self.lines.append("if kwargs: raise FormMismatch")
-                return True
-            self.lines.append(f"if {check}len({word}) != {len(x)}: raise FormMismatch")
-            self.lines += [f"if {k!r} not in {word}: raise FormMismatch" for k in x]
-            return all(self.take_inputs(x[k], f"{word}[{k!r}]") for k in x)
-        if kind is tuple or kind is list:
-            check = f"type({word}) is not {kind.__name__} or " if word != "args" else ""
-            self.lines.append(f"if {check}len({word}) != {len(x)}: raise FormMismatch")
-            return all(self.take_inputs(y, f"{word}[{i}]") for i, y in enumerate(x))
-        self.lines.append(f"if {word} is not None: raise FormMismatch")
-        return x is None
-
-    def _leaf(self, leaf: int, word: str) -> None:
-        x = self.form.leaves[leaf]
-        if not self.form.input_flags[leaf]:
-            self.namespace[f"s{leaf}"] = x
-            test = f"{word} is not s{leaf}"
-            if type(x) in (int, bool, str, bytes):
-                test += f" and (type({word}) is not type(s{leaf}) or {word} != s{leaf})"
-            self.lines.append(f"if {test}: raise FormMismatch")
-            return
-        i = self.numbers[leaf]
-        self.lines.append(f"i{i} = {word}")
-        if type(x) is ndarray:
-            self.namespace[f"d{i}"] = x.dtype
-            test = f"type(i{i}) is not ndarray or i{i}.shape != {x.shape!r} or i{i}.dtype is not d{i}"
-            if x.ndim:
-                test += f" or i{i}.strides != {x.strides!r}"
-            self.lines.append(f"if {test}: raise FormMismatch")
-        else:
-            self.namespace[f"t{i}"] = type(x)
-            self.lines.append(f"if type(i{i}) is not t{i}: raise FormMismatch")
+            yield from [f"if {k!r} not in {word}: raise FormMismatch" for k in x]
+        for k, part in x.items() if kind is dict else enumerate(x):
+            yield from _checks(part, f"{word}[{k!r}]", form, objects)
 
 
-def container_text(out: Any) -> str | None:
-    """Return the expression for a nest of results; None if it has containers of other types."""
+def _leaf_checks(leaf: int, word: str, form: Form, objects: dict[str, Any]) -> Iterator[str]:
+    x = form.leaves[leaf]
+    if not form.input_flags[leaf]:
+        objects[f"s{leaf}"] = x
+        test = f"{word} is not s{leaf}"
+        if type(x) in (int, bool, str, bytes):
+            test += f" and (type({word}) is not type(s{leaf}) or {word} != s{leaf})"
+        yield f"if {test}: raise FormMismatch"
+        return
+    i = sum(form.input_flags[:leaf])
+    yield f"i{i} = {word}"
+    if type(x) is ndarray:
+        objects[f"d{i}"] = x.dtype
+        test = f"type(i{i}) is not ndarray or i{i}.shape != {x.shape!r} or i{i}.dtype is not d{i}"
+        if x.ndim:
+            test += f" or i{i}.strides != {x.strides!r}"
+    else:
+        objects[f"t{i}"] = type(x)
+        test = f"type(i{i}) is not t{i}"
+    yield f"if {test}: raise FormMismatch"
+
+
+def result_text(spec: tree.PyTreeSpec) -> str:
+    """Return the expression for a result of this structure with the leaves ``o0``, ``o1``, ...
+
+    Raises:
+        OtherContainerError: the structure has containers of other types.
+    """
+    return _container_text(tree.unflatten(spec, list(range(spec.num_leaves))))
+
+
+def _container_text(out: Any) -> str:
     kind = type(out)
     if kind is int:
         return f"o{out}"
     if out is None:
         return "None"
-    if kind is dict:
-        parts = [(repr(k), container_text(x)) for k, x in out.items() if type(k) in (str, int)]
-        if len(parts) < len(out) or any(text is None for _, text in parts):
-            return None
-        return "{" + ", ".join([f"{k}: {text}" for k, text in parts]) + "}"
-    if kind is tuple or kind is list:
-        texts = [container_text(x) for x in out]
-        if any(text is None for text in texts):
-            return None
-        inner = ", ".join([text for text in texts if text is not None])
-        return f"[{inner}]" if kind is list else f"({inner}{',' if len(texts) == 1 else ''})"
-    return None
+    if kind is dict and {str, int}.issuperset(map(type, out)):
+        return "{" + ", ".join([f"{k!r}: {_container_text(x)}" for k, x in out.items()]) + "}"
+    if kind is not tuple and kind is not list:
+        raise OtherContainerError
+    inner = ", ".join(map(_container_text, out))
+    return f"[{inner}]" if kind is list else f"({inner}{',' if len(out) == 1 else ''})"

@@ -15,7 +15,7 @@ import operator
 import sys
 from collections.abc import Callable, Collection, Sequence
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -33,7 +33,7 @@ from funcgrad.core import (
     tracer_of,
 )
 from funcgrad.errors import InputError
-from funcgrad.graph import GraphTrace
+from funcgrad.graph import GraphTrace, Source
 from funcgrad.kinds.custom import custom_call
 from funcgrad.shared_state import repetitions, unfinished_traces
 from funcgrad.transforms.compiled.graphs import Const, Graph, copy_with_layout, fact_of, primitive_without_rules
@@ -116,16 +116,8 @@ class UnrecordableError(InputError):
     """Error for a function whose recorded operations might not give the same result."""
 
 
-class Line(NamedTuple):
-    """Line of the user's program."""
-
-    path: str
-    number: int
-    function: str
-
-
 #: Line of operations that transforms perform around the function, such as the backward pass.
-OUTSIDE_FUNCTION = Line("", 0, "")
+OUTSIDE_FUNCTION = Source("", 0, "")
 
 
 def capture(
@@ -206,7 +198,7 @@ class Capture(GraphTrace):
         self.repeated_part: Any = ()  # the part that is being repeated, see ``shared_state.repetitions``
         self.code_owners: dict[int, int] = {}  # owner of each code object, by identity, see ``_owner``
         self.codes: list[Any] = []  # keeps objects alive whose identity is a key
-        self.lines: dict[tuple[int, int], Line] = {}  # by the identity of code and a position in it
+        self.lines: dict[tuple[int, int], Source] = {}  # by the identity of code and a position in it
 
     def input(self, value: Any) -> Tracer:
         """Return the tracer of the next input; the function must not write to it."""
@@ -354,7 +346,7 @@ class Capture(GraphTrace):
             )
         return self.constant(leaf)
 
-    def _line(self) -> Line | None:
+    def _line(self) -> Source | None:
         frame: Any = sys._getframe(4)  # skips frames of this class and of the operation
         known = self.code_owners.get
         while not (owner := known(id(code := frame.f_code))):  # a hash of code would hash its contents
@@ -368,7 +360,7 @@ class Capture(GraphTrace):
         position = id(code), frame.f_lasti
         found = self.lines.get(position)
         if found is None:
-            found = self.lines[position] = Line(code.co_filename, frame.f_lineno, code.co_name)
+            found = self.lines[position] = Source(code.co_filename, frame.f_lineno, code.co_name)
         return found
 
 

@@ -16,12 +16,12 @@ import numpy as np
 
 from funcgrad.primitives.index_spec import ARRAY, index_from_spec
 from funcgrad.transforms.compiled.graphs import (
+    C_CONTIGUOUS,
     VIEWS,
     Const,
     Fact,
     Graph,
     Op,
-    Question,
     Value,
     fact_of,
     primitive_without_rules,
@@ -64,16 +64,16 @@ def compute_equal_rows_once(graph: Graph) -> None:
     if not known:
         return
     values, rewritten = len(graph.shapes), _RewrittenGraph(graph, known)
-    for item in graph.items:
-        rewritten.add(item)
+    for op in graph.ops:
+        rewritten.add(op)
     rewritten.end()
     if rewritten.is_faster():
-        graph.items = rewritten.items
+        graph.ops = rewritten.ops
         for v, fact in rewritten.facts.items():
             graph.facts[v] = fact
         graph.drop_unneeded()
     else:
-        for of in (graph.shapes, graph.dtypes, graph.facts, graph.is_number):
+        for of in (graph.shapes, graph.dtypes, graph.facts):
             del of[values:]
 
 
@@ -81,8 +81,8 @@ def _patterns_of_constants(graph: Graph) -> dict[int, RowPattern]:
     """Return the row patterns of constant arguments, by identity; constants of one shape share a pattern."""
     found: dict[tuple[int, ...], dict[int, RowPattern]] = {}
     tried: set[int] = set()
-    for item in graph.items:
-        for a in item.args if type(item) is Op and (item.name in _EXACT or item.name == "scatter_sum") else ():
+    for op in graph.ops:
+        for a in op.args if op.name in _EXACT or op.name == "scatter_sum" else ():
             is_tall = type(a) is Const and len(a.shape) > 1 and a.shape[0] >= _MIN_ROWS
             if is_tall and id(a) not in tried and _has_bits(a):
                 tried.add(id(a))
@@ -136,32 +136,31 @@ def _common_pattern(several: Iterable[RowPattern]) -> RowPattern | None:
 
 
 class _RewrittenGraph:
-    """Items of a graph, rewritten with short arrays.
+    """Operations of a graph, rewritten with short arrays.
 
     Attributes:
-        items: the new items.
+        ops: the new operations and questions.
         facts: the new facts about values whose memory layout has changed.
     """
 
     def __init__(self, graph: Graph, known: dict[int, RowPattern]) -> None:
         self.graph, self._known = graph, known
-        self.items: list[Any] = []
+        self.ops: list[Op] = []
         self.facts: dict[int, Fact] = {}
         self._short: dict[int, _Short] = {}
         self._made: dict[int, Op] = {}  # the operation of each short value in the original graph
         self._whole: set[int] = set()
-        self._used = {a for item in graph.items if type(item) is Op for a in item.args if type(a) is int}
-        self._used |= {item.value for item in graph.items if type(item) is Question}
+        self._used = {a for op in graph.ops for a in op.values}
         self._saved = 0  # number of elements that need not be computed
 
-    def add(self, item: Any) -> None:
+    def add(self, op: Op) -> None:
         """Add an operation or question, with short arrays if possible."""
         ways = (self._add_elementwise, self._add_moved, self._add_sum, self._add_permuted)
-        if type(item) is Op and any(way(item) for way in ways):
+        if any(way(op) for way in ways):
             return
-        for a in [item.value] if type(item) is Question else item.args:
+        for a in op.args:
             self._expand(a)
-        self.items.append(item)
+        self.ops.append(op)
 
     def end(self) -> None:
         """Add the operations that expand the results."""
@@ -187,7 +186,7 @@ class _RewrittenGraph:
         if rows is None:
             return False
         args = [a if s is None else self._rearranged(s, rows) for a, s in zip(op.args, shorts, strict=True)]
-        self._add(op, args, {}, rows, Fact(ndarray, True))
+        self._add(op, args, {}, rows, C_CONTIGUOUS)
         return True
 
     def _short_of(self, a: Value) -> _Short | None:
@@ -247,23 +246,22 @@ class _RewrittenGraph:
         for part, place, spec in zip(parts, places, specs, strict=True):
             args.append(self._rearranged(part, RowPattern(rows.which[place], rows.first[index_from_spec(spec, ())])))
         params = {**op.params, "specs": specs, "shape": rows.first.shape}
-        self._add(op, args, params, rows, Fact(ndarray, True))
+        self._add(op, args, params, rows, C_CONTIGUOUS)
         return True
 
     def _add_permuted(self, op: Op) -> bool:
         """Expand a permuted result directly, in its new order of axes; return whether that is possible."""
-        v = op.outs[0]
-        if op.name != "permute" or op.args[0] not in self._short or v in self._used:
+        if op.name != "permute" or op.args[0] not in self._short or op.outs[0] in self._used:
             return False
-        self._add_expansion(v, self._short[op.args[0]], op.params["axes"], op.line)
-        self.facts[v] = Fact(ndarray, True)
+        self._add_expansion(op.outs[0], self._short[op.args[0]], op.params["axes"], op.line)
+        self.facts[op.outs[0]] = C_CONTIGUOUS
         return True
 
     def _add(self, op: Op, args: Sequence[Value], params: dict[str, Any], rows: RowPattern, fact: Fact) -> None:
         """Add ``op`` for short arrays, with a short result."""
         v = op.outs[0]
         made = self.graph.new_value(rows.first.shape, self.graph.dtypes[v], fact)
-        self.items.append(Op(op.primitive, args, params, [made], op.line))
+        self.ops.append(Op(op.primitive, args, params, [made], op.line))
         self._short[v], self._made[v] = _Short(made, rows), op
         if op.name not in VIEWS:
             self._saved += rows.which.size - rows.first.size
@@ -275,8 +273,8 @@ class _RewrittenGraph:
         at = np.take_along_axis(short.rows.which, rows.first, 0)
         if _keeps_rows(at, len(short.rows.first)):
             return short.value
-        made = self.graph.new_value(at.shape, self.graph.dtypes[short.value], Fact(ndarray, True))
-        self.items.append(Op(_TAKEN_ANEW, [short.value], {"at": _flat(at)}, [made], None))
+        made = self.graph.new_value(at.shape, self.graph.dtypes[short.value], C_CONTIGUOUS)
+        self.ops.append(Op(_TAKEN_ANEW, [short.value], {"at": _flat(at)}, [made], None))
         self._saved -= _REARRANGE_COST
         return made
 
@@ -292,7 +290,7 @@ class _RewrittenGraph:
             self._add_expansion(v, self._short[v], None, op.line)
         else:
             self._expand(op.args[0])
-            self.items.append(op)
+            self.ops.append(op)
 
     def _add_expansion(self, v: int, short: _Short, axes: tuple[int, ...] | None, line: Any) -> None:
         which = short.rows.which
@@ -301,7 +299,7 @@ class _RewrittenGraph:
         where = np.flatnonzero(laid)
         source = _flat(which).transpose(axes).reshape(-1)[where]
         params = {"shape": laid.shape, "back": inverse_permutation(axes), "where": where, "source": source}
-        self.items.append(Op(_SPREAD_OUT, [short.value], params, [v], line))
+        self.ops.append(Op(_SPREAD_OUT, [short.value], params, [v], line))
         self._saved -= _EXPAND_COST + which.size + _SPARSE * len(where)
 
 

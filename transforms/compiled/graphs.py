@@ -35,15 +35,16 @@ class Fact(NamedTuple):
     Attributes:
         kind: its type: ndarray, a scalar type of NumPy, or a Python number type.
         contiguous: whether it is a C-contiguous array.
+        is_number: whether it is a floating-point number of Python or NumPy, not an array.
     """
 
     kind: type
-    contiguous: bool
+    contiguous: bool = False
+    is_number: bool = False
 
 
-_C_CONTIGUOUS, _NOT_CONTIGUOUS = Fact(ndarray, True), Fact(ndarray, False)
-_FLOAT64, _FLOAT = Fact(np.float64, False), Fact(float, False)
-_SCALARS: dict[type, Fact] = {np.float64: _FLOAT64, float: _FLOAT}
+C_CONTIGUOUS, _NOT_CONTIGUOUS = Fact(ndarray, True), Fact(ndarray)
+_SCALARS = {kind: Fact(kind, is_number=True) for kind in (np.float64, float)}
 _NUMBERS = frozenset((float, int, np.float64))
 
 
@@ -51,9 +52,8 @@ def fact_of(x: Any) -> Fact:
     """Return the facts about ``x``. An axis of length 1 may have any stride, but loops depend on the stride."""
     if type(x) is ndarray:
         is_contiguous = x.flags.c_contiguous and (not x.ndim or x.strides[-1] == x.itemsize)
-        return _C_CONTIGUOUS if is_contiguous else _NOT_CONTIGUOUS
-    found = _SCALARS.get(type(x))
-    return _SCALARS.setdefault(type(x), Fact(type(x), False)) if found is None else found
+        return C_CONTIGUOUS if is_contiguous else _NOT_CONTIGUOUS
+    return _SCALARS.get(type(x)) or _SCALARS.setdefault(type(x), Fact(type(x)))
 
 
 class Const:
@@ -95,7 +95,7 @@ def primitive_without_rules(name: str, impl: Callable[..., Any]) -> Primitive:
 
 
 class Op:
-    """Operation of a recorded run.
+    """Operation of a recorded run, or a question of Python about a value, which has no results.
 
     Attributes:
         name: the name of the primitive.
@@ -114,14 +114,14 @@ class Op:
         self.name: str = primitive.name
         self.primitive, self.args, self.params, self.outs, self.line = primitive, args, params, outs, line
 
+    @property
+    def values(self) -> list[int]:
+        """Arguments that are not constants."""
+        return [a for a in self.args if type(a) is int]
 
-class Question:
-    """Question about a value: on this path ``value`` gives ``answer``."""
 
-    __slots__ = ("answer", "value")
-
-    def __init__(self, value: int, answer: Any) -> None:
-        self.value, self.answer = value, answer
+#: Primitive of questions; the parameter ``answer`` is the value's answer on this path.
+_QUESTION = primitive_without_rules("question", lambda xp, x, *, answer: ())
 
 
 class Graph:
@@ -129,12 +129,11 @@ class Graph:
 
     Attributes:
         inputs: the number of inputs.
-        items: operations and questions, in order.
+        ops: operations and questions, in order.
         outputs: a value or a constant for each leaf of the result.
         shapes: shapes by value.
         dtypes: dtypes by value.
         facts: facts by value.
-        is_number: by value, whether it is a floating-point number of Python or NumPy, not an array.
         recorded: the number of operations that the run performed.
         rounding_sensitive: whether the way in which something is computed may change its last bits: the rounding of
             complex products depends on the order of factors, that of sums on the order of axes in memory.
@@ -143,22 +142,17 @@ class Graph:
 
     def __init__(self) -> None:
         self.inputs = self.recorded = 0
-        self.items: list[Any] = []
+        self.ops: list[Op] = []
         self.outputs: list[Value] = []
         self.shapes: list[tuple[int, ...]] = []
         self.dtypes: list[Any] = []
         self.facts: list[Fact] = []
-        self.is_number: list[bool] = []
         self.rounding_sensitive = self.warns = False
         self._values_by_operation: dict[Any, list[int]] = {}  # results by operation, to find equal operations
         self._repeated_parts = 0  # number of parts of the run that were repeated so far
         self._consts: dict[Any, Const] = {}
         self._numbers: dict[tuple[type, Any], Const] = {}
-
-    @property
-    def operations(self) -> list[Op]:
-        """Operations without the questions."""
-        return [item for item in self.items if type(item) is Op]
+        self._asked: set[Any] = set()  # keys of the questions
 
     def shape(self, value: Value) -> tuple[int, ...]:
         """Return the shape of a value or constant."""
@@ -219,7 +213,7 @@ class Graph:
             outs = self._values_by_operation.get(key)
         if outs is None:
             outs = [self._value(results[0], name)] if len(results) == 1 else [self._value(x, name) for x in results]
-            self.items.append(Op(primitive, args, params, outs, line))
+            self.ops.append(Op(primitive, args, params, outs, line))
             if key is not None:
                 self._values_by_operation[key] = outs
         return outs
@@ -234,28 +228,13 @@ class Graph:
 
     def _value(self, x: Any, name: str) -> int:
         """Return a new value for the result ``x`` of the operation ``name``."""
-        number = len(self.shapes)
-        kind = type(x)
-        if kind is np.float64 or kind is float:
-            self.is_number.append(True)
-            self.shapes.append(())
-            self.dtypes.append(DOUBLE)
-            self.facts.append(_FLOAT64 if kind is np.float64 else _FLOAT)
-            return number
-        self.is_number.append(False)
-        if kind is ndarray:
-            dtype, fact = x.dtype, fact_of(x)
-            self.shapes.append(x.shape)
-            if fact is _NOT_CONTIGUOUS and name not in VIEWS and name != "input":
-                self.rounding_sensitive = True
-        else:
-            dtype, fact = _DTYPES.get(kind) or backend.dtype_of(x), _SCALARS.get(kind) or fact_of(x)
-            self.shapes.append(() if kind in _DTYPES else backend.shape_of(x))
-        if dtype.kind == "c":
+        fact = fact_of(x)
+        if fact.is_number:
+            return self.new_value((), DOUBLE, fact)
+        shape, dtype = (x.shape, x.dtype) if fact.kind is ndarray else backend.shape_and_dtype_of(x)
+        if dtype.kind == "c" or (fact is _NOT_CONTIGUOUS and name not in VIEWS and name != "input"):
             self.rounding_sensitive = True
-        self.dtypes.append(dtype)
-        self.facts.append(fact)
-        return number
+        return self.new_value(shape, dtype, fact)
 
     def _unchanged_argument(self, name: str, args: Sequence[Value], params: Any, result: Any) -> int | None:
         """Return the argument that an operation returns unchanged, bit for bit; None if there is none."""
@@ -275,24 +254,39 @@ class Graph:
         return like == backend.shape_and_dtype_of(x) and self.facts[value] == fact_of(x)
 
     def record_question(self, value: int, answer: Any) -> None:
-        """Record a question: Python looked at a value."""
-        self.items.append(Question(value, answer))
+        """Record a question: Python looked at a value. A question that was recorded before has the same answer."""
+        key = (value, type(answer), answer.tobytes() if isinstance(answer, ndarray) else repr(answer))
+        if key not in self._asked:
+            self._asked.add(key)
+            self.ops.append(Op(_QUESTION, (value,), {"answer": answer}, [], None))
 
     def finish(self, outputs: list[Value]) -> None:
         """Record the results, and drop operations that neither results nor questions need."""
         self.outputs = outputs
         self.drop_unneeded()
         self._values_by_operation.clear()
+        self._asked.clear()
 
     # ---- changing ------------------------------------------------------------------------------------------------
 
     def drop_unneeded(self) -> None:
         """Drop operations that neither results nor questions need."""
-        self.items = _needed_items(self)
+        live = bytearray(len(self.shapes))
+        for v in self.outputs:
+            if type(v) is int:
+                live[v] = 1
+        kept = []
+        for op in reversed(self.ops):
+            outs = op.outs
+            if not outs or live[outs[0]] or any(live[v] for v in outs[1:]) or _is_kept(self, op):
+                for a in op.args:
+                    if type(a) is int:
+                        live[a] = True
+                kept.append(op)
+        self.ops = kept[::-1]
 
     def new_value(self, shape: tuple[int, ...], dtype: Any, fact: Fact) -> int:
         """Return a new value with these properties."""
-        self.is_number.append(False)
         self.shapes.append(shape)
         self.dtypes.append(dtype)
         self.facts.append(fact)
@@ -301,9 +295,6 @@ class Graph:
 
 #: Operations that may return an argument unchanged, bit for bit.
 _MAY_RETURN_ARGUMENT = frozenset(("reshape", "broadcast_to", "permute", "multiply", "divide"))
-_DTYPES: dict[type, Any] = {
-    kind: np.dtype(kind) for kind in (bool, int, float, complex, np.float64, np.float32, np.bool_, np.int64)
-}
 
 
 def _is_one(x: Any) -> bool:
@@ -331,41 +322,6 @@ def _is_kept(graph: Graph, op: Op) -> bool:
         return False
     divisor = op.args[1]
     return type(divisor) is int or "power" in op.name or not divisor.value
-
-
-def _needed_items(graph: Graph) -> list[Any]:
-    """Return the items that a result or a question needs."""
-    live = bytearray(len(graph.shapes))
-    for v in graph.outputs:
-        if type(v) is int:
-            live[v] = 1
-    kept, asked = [], False
-    for item in reversed(graph.items):
-        if type(item) is Question:
-            live[item.value] = asked = True
-        elif live[item.outs[0]] or any(live[v] for v in item.outs[1:]) or _is_kept(graph, item):
-            for a in item.args:
-                if type(a) is int:
-                    live[a] = True
-        else:
-            continue
-        kept.append(item)
-    kept.reverse()
-    return _without_repeats(kept) if asked else kept
-
-
-def _without_repeats(items: list[Any]) -> list[Any]:
-    """Return the items without repeated questions."""
-    found, seen = [], set()
-    for item in items:
-        if type(item) is Question:
-            answer = item.answer
-            key = (item.value, type(answer), answer.tobytes() if isinstance(answer, ndarray) else repr(answer))
-            if key in seen:
-                continue
-            seen.add(key)
-        found.append(item)
-    return found
 
 
 def copy_with_layout(x: ndarray) -> ndarray:

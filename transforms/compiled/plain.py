@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.transforms.compiled.graphs import Graph, Question
+from funcgrad.transforms.compiled.graphs import Graph
 from funcgrad.transforms.compiled.storage import is_ufunc
 
 ARITHMETIC = frozenset(("add", "subtract", "multiply", "negative", "one_minus_square"))
@@ -32,34 +32,36 @@ def python_float_values(graph: Graph) -> tuple[set[int], dict[int, list[int]]]:
     The second result has, for comparisons that Python asked about, the operands that no result shows. There the program
     checks that these operands are finite.
     """
-    facts, numbers, double = graph.facts, graph.is_number, np.float64
+    facts, double = graph.facts, np.float64
     flags = [0] * len(graph.shapes)
     for v in graph.outputs:
         if type(v) is int:
             flags[v] = _CONSUMED | _SHOWN
     plain: set[int] = set()
     finite_checks: dict[int, list[int]] = {}
-    for item in reversed(graph.items):  # all users of a value come before it
-        if type(item) is Question:
-            flags[item.value] |= _COMPUTED
+    for op in reversed(graph.ops):  # all users of a value come before it
+        name, args = op.name, op.args
+        if not op.outs:
+            flags[args[0]] |= _COMPUTED
             continue
-        name, args, own_flags = item.name, item.args, flags[item.outs[0]]
+        v = op.outs[0]
+        own_flags = flags[v]
         all_numbers = True
         for a in args:
-            all_numbers = all_numbers and (numbers[a] if type(a) is int else a.is_number)
+            all_numbers = all_numbers and (facts[a] if type(a) is int else a).is_number
         if name in _COMPARISONS and not own_flags & _CONSUMED and all_numbers:
-            finite_checks[item.outs[0]] = [a for a in args if type(a) is int and not flags[a] & _SHOWN]
+            finite_checks[v] = [a for a in args if type(a) is int and not flags[a] & _SHOWN]
             passed = _CONSUMED | _COMPUTED | _SHOWN  # the answer is the same for Python's and NumPy's numbers
-        elif facts[item.outs[0]].kind is not double or item.primitive.multiple:
+        elif facts[v].kind is not double or op.primitive.multiple:
             passed = _CONSUMED | _AS_NUMPY
         else:
             computed = name in ARITHMETIC
             is_plain = not own_flags & _AS_NUMPY and own_flags & (_SHOWN if computed else _COMPUTED)
             if is_plain:
-                plain.add(item.outs[0])
+                plain.add(v)
             shows = all_numbers and own_flags & _SHOWN and name in _PROPAGATING
             passed = _CONSUMED | _COMPUTED | (_SHOWN if shows else 0)
-            if not (all_numbers and (is_plain if computed else len(args) == 1 and is_ufunc(item))):
+            if not (all_numbers and (is_plain if computed else len(args) == 1 and is_ufunc(op))):
                 passed |= _AS_NUMPY
         for a in args:
             if type(a) is int:

@@ -10,7 +10,7 @@ import numpy as np
 
 from funcgrad.core import Primitive
 from funcgrad.kinds.linear import broadcast_to
-from funcgrad.transforms.compiled.graphs import Const, Graph, Op, Question, Value, fact_of
+from funcgrad.transforms.compiled.graphs import C_CONTIGUOUS, Const, Graph, Op, Value, fact_of
 from funcgrad.transforms.compiled.storage import MAX_FILLED, is_ufunc
 
 _BROADCAST: Primitive = broadcast_to.primitive
@@ -25,38 +25,34 @@ def broadcast_later(graph: Graph) -> None:
     """Broadcast large arrays after elementwise operations, where nothing depends on the memory layout of the result."""
     large = {
         op.outs[0]: op
-        for op in graph.operations
+        for op in graph.ops
         if op.name == "broadcast_to" and prod(graph.shapes[op.outs[0]]) > MAX_FILLED and graph.is_array(op.args[0])
     }
     if not large:
         return
     observed = set(graph.outputs)
     users: dict[int, list[Op]] = {}
-    for item in graph.items:
-        if type(item) is Question:
-            observed.add(item.value)
-        else:
-            for a in item.args:
-                if type(a) is int:
-                    users.setdefault(a, []).append(item)
-    items = []
-    for item in graph.items:
-        first = _broadcast_operand(item, large) if type(item) is Op else None
-        if first is None or item.outs[0] in observed or not _used_with_full_arrays(item.outs[0], users, graph):
-            items.append(item)
+    for op in graph.ops:
+        for a in op.values:
+            users.setdefault(a, []).append(op)
+    ops = []
+    for op in graph.ops:
+        first = _broadcast_operand(op, large)
+        if first is None or op.outs[0] in observed or not _used_with_full_arrays(op.outs[0], users, graph):
+            ops.append(op)
             continue
-        (x,), v = first.args, item.outs[0]
+        (x,), v = first.args, op.outs[0]
         small = graph.new_value(graph.shapes[x], graph.dtypes[v], graph.facts[x])
-        args = [x if a == first.outs[0] else a for a in item.args]
-        items.append(Op(item.primitive, args, {}, [small], item.line))
-        items.append(Op(first.primitive, (small,), first.params, [v], item.line))
-    graph.items = items
+        args = [x if a == first.outs[0] else a for a in op.args]
+        ops.append(Op(op.primitive, args, {}, [small], op.line))
+        ops.append(Op(first.primitive, (small,), first.params, [v], op.line))
+    graph.ops = ops
     graph.drop_unneeded()
 
 
 def _broadcast_operand(op: Op, large: dict[int, Op]) -> Op | None:
     """Return the broadcast behind an elementwise operation of a large broadcast array and of numbers, or None."""
-    values = [a for a in op.args if type(a) is int]
+    values = op.values
     numbers = all(type(a) is int or not (a.is_reread or a.shape) for a in op.args)
     return large.get(values[0]) if len(values) == 1 and numbers and is_ufunc(op) and not op.params else None
 
@@ -64,7 +60,7 @@ def _broadcast_operand(op: Op, large: dict[int, Op]) -> Op | None:
 def _used_with_full_arrays(v: int, users: dict[int, list[Op]], graph: Graph) -> bool:
     """Whether only elementwise operations use ``v``, each with a C-contiguous array of the same shape."""
     for op in users.get(v, ()):
-        others = [a for a in op.args if type(a) is int and a != v and graph.shapes[a] == graph.shapes[v]]
+        others = [a for a in op.values if a != v and graph.shapes[a] == graph.shapes[v]]
         if not is_ufunc(op) or not any(graph.facts[a].contiguous for a in others):
             return False
     return graph.facts[v].kind is np.ndarray
@@ -75,9 +71,9 @@ def broadcast_once(graph: Graph) -> None:
     if not any(len(shape) > 1 for shape in graph.shapes):
         return
     found: dict[tuple[int, tuple[int, ...]], list[Op]] = {}
-    for item in graph.items:
-        for a in _broadcast_arguments(item, graph) if type(item) is Op else ():
-            found.setdefault((a, graph.shapes[item.outs[0]]), []).append(item)
+    for op in graph.ops:
+        for a in _broadcast_arguments(op, graph):
+            found.setdefault((a, graph.shapes[op.outs[0]]), []).append(op)
     first: dict[int, list[tuple[int, tuple[int, ...]]]] = {}  # what to fill in first, by the operation's identity
     for (a, shape), ops in found.items():
         if len(ops) > 1 or prod(shape) <= _SHORT:
@@ -85,23 +81,25 @@ def broadcast_once(graph: Graph) -> None:
     if not first:
         return
     filled: dict[tuple[int, tuple[int, ...]], int] = {}
-    items = []
-    for item in graph.items:
-        for a, shape in first.get(id(item), ()):
-            v = filled[a, shape] = graph.new_value(shape, graph.dtypes[a], fact_of(np.empty(1)))
-            items.append(Op(_BROADCAST, (a,), {"to": shape}, [v], item.line))
-        if type(item) is Op and (mine := _broadcast_arguments(item, graph)):
-            shape = graph.shapes[item.outs[0]]
-            item.args = [filled.get((a, shape), a) if a in mine else a for a in item.args]
-        items.append(item)
-    graph.items = items
+    ops = []
+    for op in graph.ops:
+        for a, shape in first.get(id(op), ()):
+            v = filled[a, shape] = graph.new_value(shape, graph.dtypes[a], C_CONTIGUOUS)
+            ops.append(Op(_BROADCAST, (a,), {"to": shape}, [v], op.line))
+        if mine := _broadcast_arguments(op, graph):
+            shape = graph.shapes[op.outs[0]]
+            op.args = [filled.get((a, shape), a) if a in mine else a for a in op.args]
+        ops.append(op)
+    graph.ops = ops
 
 
 def _broadcast_arguments(op: Op, graph: Graph) -> list[int]:
     """Return the arrays that an operation broadcasts to the shape of another operand, if all are C-contiguous."""
+    if op.name not in _SAME_BITS_IF_FILLED:
+        return []
     v = op.outs[0]
     shape, dtype = graph.shapes[v], graph.dtypes[v]
-    if op.name not in _SAME_BITS_IF_FILLED or len(shape) < 2 or not graph.facts[v].contiguous or dtype.kind != "f":
+    if len(shape) < 2 or not graph.facts[v].contiguous or dtype.kind != "f":
         return []
     if prod(shape) * dtype.itemsize > _MAX_FILLED_BYTES or not all(_is_c_contiguous(a, graph, dtype) for a in op.args):
         return []
@@ -125,29 +123,28 @@ def take_out_factors(graph: Graph) -> None:
     """Replace ``a * x + b * x`` by ``(a + b) * x`` if a and b are bounded, so that their sum cannot overflow."""
     made: dict[int, Op] = {}
     uses = Counter([v for v in graph.outputs if type(v) is int])
-    for item in graph.items:
-        uses.update([item.value] if type(item) is Question else [a for a in item.args if type(a) is int])
-        if type(item) is Op:
-            made[item.outs[0]] = item
+    for op in graph.ops:
+        uses.update(op.values)
+        made.update(dict.fromkeys(op.outs, op))
     removed: set[int] = set()
-    for item in graph.items:
-        if type(item) is not Op or item.name != "add" or graph.facts[item.outs[0]].kind is not np.float64:
+    for op in graph.ops:
+        if op.name != "add" or graph.facts[op.outs[0]].kind is not np.float64:
             continue
-        products = [made[a] for a in item.args if type(a) is int and uses[a] == 1 and a in made]
+        products = [made[a] for a in op.values if uses[a] == 1 and a in made]
         if len(products) != 2 or any(p.name != "multiply" for p in products) or products[0] is products[1]:
             continue
         earlier, later = sorted(products, key=lambda p: p.outs[0])
         for x in earlier.args:
-            if type(x) is not int or x not in later.args or not graph.is_number[x]:
+            if type(x) is not int or x not in later.args or not graph.facts[x].is_number:
                 continue
             a, b = _other_factor(earlier, x), _other_factor(later, x)
             if _is_bounded(a, graph, made) and _is_bounded(b, graph, made):
                 # the later product becomes the sum, the sum the product
-                later.primitive, later.name, later.args = item.primitive, "add", (a, b)
-                item.primitive, item.name, item.args = earlier.primitive, "multiply", (x, later.outs[0])
+                later.primitive, later.name, later.args = op.primitive, "add", (a, b)
+                op.primitive, op.name, op.args = earlier.primitive, "multiply", (x, later.outs[0])
                 removed.add(id(earlier))
                 break
-    graph.items = [item for item in graph.items if id(item) not in removed]
+    graph.ops = [op for op in graph.ops if id(op) not in removed]
 
 
 def _other_factor(product: Op, x: Value) -> Value:
@@ -159,4 +156,4 @@ def _is_bounded(a: Value, graph: Graph, made: dict[int, Op]) -> bool:
     if type(a) is Const:
         value: Any = a.value
         return type(value) in (int, float, np.ndarray) and not a.shape and bool(abs(value) <= _LARGEST)
-    return graph.is_number[a] and a in made and made[a].name in _BOUNDED
+    return graph.facts[a].is_number and a in made and made[a].name in _BOUNDED

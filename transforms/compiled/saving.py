@@ -20,11 +20,10 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad import tree
 from funcgrad.core import Primitive, Tracer
 from funcgrad.errors import InputError
-from funcgrad.transforms.compiled.arguments import container_text, input_statements
-from funcgrad.transforms.compiled.source import Program
+from funcgrad.transforms.compiled.arguments import FormMismatch, OtherContainerError, call_lines, result_text
+from funcgrad.transforms.compiled.source import PathChanged, Program, allocated, differs, has_other_aval
 from funcgrad.transforms.compiled.statements import RAISE_NOT_FINITE
 
 ndarray = np.ndarray
@@ -285,41 +284,17 @@ import functools
 import math
 import operator
 import types
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 __all__ = [{name!r}]
 
-
-class PathChanged(Exception):
-    """A condition has another result than when the program was recorded."""
-
-
-class FormMismatch(Exception):
-    """The arguments have other shapes, dtypes or containers than the recorded ones."""
-
-
 ndarray = np.ndarray
-index = operator.index
-to_int = int
-
-
-def differs(x, answer):
-    now, then = np.asarray(x), np.asarray(answer)
-    return now.shape != then.shape or now.dtype != then.dtype or now.tobytes() != then.tobytes()
-
-
-def has_other_aval(x, like):
-    return np.shape(x) != like[0] or np.asarray(x).dtype != like[1]
-
-
-def allocate(slots):
-    found = []
-    for shape, what in slots:
-        found.append(np.empty(shape, what) if isinstance(shape, tuple) else what(found[shape]))
-    return tuple(found)
-
 '''
+#: What every saved module defines, as it is defined here.
+_HELPERS = (PathChanged, FormMismatch, differs, has_other_aval, allocated)
 
 _TAIL = '''
 _PATHS = [{paths}]
@@ -360,51 +335,44 @@ def module_text(name: str, recorded: Sequence[tuple[Any, Any]]) -> str:
     parts = [_path_text(n, form, variant, bundle) for n, (form, variant) in enumerate(recorded)]
     paths = ", ".join([f"_path_{n}" for n in range(len(recorded))])
     definitions = "\n".join([line for line in bundle.lines if line])
-    body = "\n\n".join([definitions, *parts])
-    return f"{_HEAD.format(name=name)}\n{body}{_TAIL.format(name=name, paths=paths)}"
+    helpers = [re.sub("  # noqa.*", "", inspect.getsource(helper)) for helper in _HELPERS]
+    body = "\n\n".join([_HEAD.format(name=name), *helpers, definitions, *parts])
+    return f"{body}{_TAIL.format(name=name, paths=paths)}"
 
 
-#: Names that each saved module or program defines itself.
-_KNOWN = "NotFinite PathChanged differs has_other_aval index FormMismatch ndarray __builtins__ run"
+#: Names that each saved module or program defines itself, or does not need.
+_KNOWN = {"NotFinite", "__builtins__", "run", *[helper.__name__ for helper in _HELPERS]}
 
 
 def _path_text(n: int, form: Any, variant: Any, bundle: Bundle) -> str:
     """Return the text of one program, the objects that it needs, and the code that binds arguments to it."""
     program = variant.program
-    taken = input_statements(form)
-    put = container_text(tree.unflatten(variant.spec, list(range(variant.spec.num_leaves))))
-    if taken is None or put is None:
+    # NumPy's functions replace these at their limits
+    math_names = [key for key in program.namespace if key.startswith(_MATH)]
+    try:
+        put = result_text(variant.spec)
+        call, objects = call_lines(form, variant.spec.num_leaves, put, bool(program.slots), bool(math_names))
+    except OtherContainerError:
         raise InputError(
             f"save: arguments and results must be in tuples, lists and dictionaries, got {form.spec}. Give the "
             "function such containers."
-        )
-    lines, objects, count = taken
-    # NumPy's functions replace these at their limits
-    math_names = [key for key in program.namespace if key.startswith(_MATH)]
-    known, objects = {*_KNOWN.split(), *math_names}, {**program.namespace, **objects}
-    needs = [f"{key} = {bundle.text(x, key)}" for key, x in objects.items() if key not in known]
+        ) from None
+    objects = {key: x for key, x in (program.namespace | objects).items() if key not in _KNOWN | set(math_names)}
     slots = [
         f"({bundle.text(shape, 'a slot')}, {bundle.text(what, 'a slot')})"
         if isinstance(shape, tuple)
         else f"({shape}, lambda x: {what})"
         for shape, what in program.slots
     ]
-    results = ", ".join([f"o{i}" for i in range(variant.spec.num_leaves)])
-    inputs = ", ".join([f"i{i}" for i in range(count)])
     body = [
-        *needs,
-        f"slots, pool = [{', '.join(slots)}], []",
+        *[f"{key} = {bundle.text(x, key)}" for key, x in objects.items()],
+        f"new, pool = functools.partial(allocated, [{', '.join(slots)}]), []",
         *_program_lines(math_names, program, bundle),
         "",
-        "def call(args, kwargs):",
+        *call,
+        "",
+        "return call",
     ]
-    body += ["    " + line for line in lines]
-    body += ["    try:", "        B = pool.pop()", "    except IndexError:", "        B = allocate(slots)"]
-    target, given = f"{results}{', ' if results else 'found'}", f"({inputs}{', ' if inputs else ''}B)"
-    body += ["    try:", f"        {target}= run{given}"]
-    if math_names:
-        body += ["    except (ValueError, OverflowError):", f"        {target}= run_at_limits{given}"]
-    body += ["    finally:", "        pool.append(B)", f"    return {put}", "", "return call"]
     inner = "\n".join(["    " + line if line else "" for line in body])
     return f"\ndef _path_{n}():\n{inner}\n\n\n_path_{n} = _path_{n}()\n"
 

@@ -51,6 +51,14 @@ def has_other_aval(x: Any, like: Any) -> bool:
     return bool(np.shape(x) != like[0] or np.asarray(x).dtype != like[1])
 
 
+def allocated(slots: Sequence[tuple[Any, Any]]) -> tuple[Any, ...]:
+    """Return new slots: for ``(shape, dtype)`` an array, for ``(number, view)`` a view of the slot of that number."""
+    found: list[Any] = []
+    for shape, what in slots:
+        found.append(np.empty(shape, what) if isinstance(shape, tuple) else what(found[shape]))
+    return tuple(found)
+
+
 class Program:
     """Generated program.
 
@@ -59,6 +67,7 @@ class Program:
         run: ``run(*inputs, B)``, where ``B`` are the slots.
         namespace: the objects that the text refers to by name.
         slots: the specification of the slots, see ``Storage``.
+        pool: the slots that no call uses now.
         statements: the number of statements.
     """
 
@@ -72,14 +81,23 @@ class Program:
             linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
             exec(compile(text, file, "exec"), namespace)
         self.run: Callable[..., tuple[Any, ...]] = namespace["run"]
-        self.view_functions = [None if isinstance(shape, tuple) else _view_function(what) for shape, what in slots]
+        self.pool: list[Any] = []
+        self._slots = [(shape, what if isinstance(shape, tuple) else _view_function(what)) for shape, what in slots]
 
-    def allocate(self) -> tuple[ndarray, ...]:
-        """Allocate new slots."""
-        found: list[Any] = []
-        for (shape, what), take in zip(self.slots, self.view_functions, strict=True):
-            found.append(np.empty(shape, what) if take is None else take(found[shape]))
-        return tuple(found)
+    def allocate(self) -> tuple[Any, ...]:
+        """Return new slots."""
+        return allocated(self._slots)
+
+    def call(self, *inputs: Any) -> tuple[Any, ...]:
+        """Run the program with slots that no other call uses."""
+        try:
+            slots = self.pool.pop()
+        except IndexError:
+            slots = self.allocate()
+        try:
+            return self.run(*inputs, slots)
+        finally:
+            self.pool.append(slots)
 
     @property
     def slot_bytes(self) -> int:
@@ -211,11 +229,10 @@ def _function_texts(writer: Writer, lines: list[tuple[Parts, Any]], names: Seque
 def _comment_for(line: Any) -> str:
     if line is OUTSIDE_FUNCTION:
         return "what the transforms do around the function, such as the backward pass"
-    source_line = linecache.getline(line.path, line.number).strip()
-    return f"{line.path.replace(chr(92), '/').rpartition('/')[2]}:{line.number}  {source_line}".rstrip()
+    return f"{line}  {line.text}".rstrip()
 
 
-_TARGET = re.compile(r"\s*([A-Za-z_]\w*)\s*(?::[^=]+)?[-+*/@%]?=(?!=)")
+_TARGET = re.compile(r"([A-Za-z_]\w*)\s*(?::[^=]+)?[-+*/@%]?=(?!=)")
 _RESERVED = re.compile(
     r"[bvtcihusV]\d+(_\d+)?|B|V|W|_|run|run_\d+|index|to_int|differs|has_other_aval|PathChanged|NotFinite"
     r"|np|np_.*|math_.*|k_.*|as_.*|float|slice|range|zip|iter"
@@ -231,7 +248,7 @@ def _name_values(lines: list[tuple[Parts, Any]], custom_names: dict[Any, str]) -
         made = parts[0] if parts and type(parts[0]) is tuple and parts[0][0] == "v" else None
         if line is None or made is None or not ends:
             continue
-        found = _TARGET.match(linecache.getline(line.path, line.number))
+        found = _TARGET.match(line.text)
         if found is None:
             continue
         name = found[1]

@@ -14,7 +14,7 @@ import numpy as np
 
 from funcgrad.core import DOUBLE, REAL
 from funcgrad.primitives.index_spec import ARRAY, WholeSpec
-from funcgrad.transforms.compiled.graphs import Const, Graph, Op, Question
+from funcgrad.transforms.compiled.graphs import Const, Graph, Op
 from funcgrad.transforms.compiled.plain import ARITHMETIC, MATH, has_same_bits
 from funcgrad.transforms.compiled.storage import MAX_FILLED, Storage, is_ufunc
 
@@ -78,12 +78,10 @@ class Writer:
             self.add_statement(self.call(np.copyto, [("b", slot)], [("i", i)]))
             self.names[i] = [("b", slot)]
         last_uses = self.storage.last_uses
-        for n, item in enumerate(self.graph.items):
-            if type(item) is Question:
-                self.check_answer(item)
-            else:
-                self.line = item.line
-                self.operation(n, item)
+        for n, op in enumerate(self.graph.ops):
+            if op.outs:
+                self.line = op.line
+            self.operation(n, op)
             for name in self.storage.release_after(n) if n in last_uses else ():
                 self.add_statement(["del ", name])
 
@@ -163,25 +161,9 @@ class Writer:
 
     # ---- statements ----------------------------------------------------------------------------------------------
 
-    def check_answer(self, item: Question) -> None:
-        """Write checks that raise an exception where the function would take another path."""
-        word, answer = self.names[item.value], item.answer
-        for v in self.finite_checks.get(item.value, ()):
-            self.add_statement(["if ", *self.names[v], " - ", *self.names[v], ": ", RAISE_NOT_FINITE])
-        if type(answer) is bool:
-            test = ["not ", *word] if answer else word
-        elif type(answer) is int:
-            as_asked = "index(" if self.graph.dtypes[item.value].kind in "iub" else "to_int("
-            test = [as_asked, *word, f") != {answer!r}"]
-        else:
-            key = repr(answer) if type(answer) is float or type(answer) is complex else id(answer)
-            test = ["differs(", *word, f", {self.constant_name(answer, ('answer', key))})"]
-        self.add_statement(["if ", *test, ": raise PathChanged"])
-        self.end_of_questions = len(self.lines)
-
     def operation(self, n: int, op: Op) -> None:
-        """Write an operation."""
-        if self._write_number(op):
+        """Write an operation or a question."""
+        if op.outs and self._write_number(op):
             return
         handler = HANDLERS.get(op.name)
         if handler is not None and handler(self, n, op):
@@ -207,14 +189,15 @@ class Writer:
 
     def _write_number(self, op: Op) -> bool:
         """Write an operation of numbers with Python's operators, inside the only statement that uses it if possible."""
-        v, args, numbers, python = op.outs[0], op.args, self.graph.is_number, True
+        args, facts, python = op.args, self.graph.facts, True
         for a in args:
             if type(a) is int:
-                if not numbers[a]:
+                if not facts[a].is_number:
                     return self._write_complex_number(op)
                 python = python and a in self.python_numbers
             elif not a.is_number:
                 return self._write_complex_number(op)
+        v = op.outs[0]
         if python and op.name in _PYTHON_ARITHMETIC and v in self.python_floats:  # the most common case
             left, right = args
             words = self.names[left] if type(left) is int else [self._number_text(left)]
@@ -337,6 +320,25 @@ def _is_literal(value: Any) -> bool:
     return value is None or value is ... or type(value) in (bool, int, str, slice)
 
 
+def _question(w: Writer, n: int, op: Op) -> bool:
+    """Write checks that raise an exception where the function would take another path."""
+    (v,), answer = op.values, op.params["answer"]
+    word = w.names[v]
+    for x in w.finite_checks.get(v, ()):
+        w.add_statement(["if ", *w.names[x], " - ", *w.names[x], ": ", RAISE_NOT_FINITE])
+    if type(answer) is bool:
+        test = ["not ", *word] if answer else word
+    elif type(answer) is int:
+        as_asked = "index(" if w.graph.dtypes[v].kind in "iub" else "to_int("
+        test = [as_asked, *word, f") != {answer!r}"]
+    else:
+        key = repr(answer) if type(answer) is float or type(answer) is complex else id(answer)
+        test = ["differs(", *word, f", {w.constant_name(answer, ('answer', key))})"]
+    w.add_statement(["if ", *test, ": raise PathChanged"])
+    w.end_of_questions = len(w.lines)
+    return True
+
+
 _ONES = 64
 _SUM = np.add.reduce  # one object, because each lookup makes another
 _PARTS = 10_000
@@ -358,7 +360,7 @@ def _power(w: Writer, n: int, op: Op) -> bool:
 
 def _isfinite(w: Writer, n: int, op: Op) -> bool:
     (x,) = op.args
-    if type(x) is not int or not w.graph.is_number[x] or w.storage.uses[op.outs[0]] != 1:
+    if type(x) is not int or not w.graph.facts[x].is_number or w.storage.uses[op.outs[0]] != 1:
         return False
     w.assign(op.outs[0], w.call(math.isfinite, w.argument_text(x, "number"), name="math_isfinite"))
     return True
@@ -614,6 +616,7 @@ def _write(w: Writer, n: int, op: Op) -> bool:
 
 #: ``handler(writer, number of the item, operation)`` writes the operation and returns whether it could.
 HANDLERS: dict[str, Callable[[Writer, int, Op], bool]] = {
+    "question": _question,
     "isfinite": _isfinite,
     "power": _power,
     "infix_power": _power,

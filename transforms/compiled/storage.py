@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.transforms.compiled.graphs import LARGE, VIEWS, Graph, Op, Question
+from funcgrad.transforms.compiled.graphs import LARGE, VIEWS, Graph, Op
 
 ndarray = np.ndarray
 #: Operations whose result never shares the memory of an argument.
@@ -46,7 +46,7 @@ _UFUNCS = frozenset([name for name, found in vars(np).items() if isinstance(foun
 
 def _bytes_from(least: int, graph: Graph) -> int:
     """Return the total size in bytes of the arrays of ``least`` bytes and more that operations make."""
-    made = [v for item in graph.items if type(item) is Op for v in item.outs if graph.facts[v].kind is ndarray]
+    made = [v for op in graph.ops for v in op.outs if graph.facts[v].kind is ndarray]
     return sum([size for v in made if (size := graph.nbytes(v)) >= least])
 
 
@@ -63,7 +63,7 @@ class Storage:
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.slots: list[tuple[Any, Any]] = []
-        short = len(graph.items) <= _SHORT
+        short = len(graph.ops) <= _SHORT
         self.large = _MIDDLE if short and _bytes_from(_MIDDLE, graph) >= _MANY else LARGE
         self.uses = [0] * len(graph.shapes)
         self.last = [-1] * len(graph.shapes)
@@ -83,28 +83,24 @@ class Storage:
             if fact.kind is ndarray and self.last[v] >= 0:
                 self.last_uses.setdefault(self.last[v], []).append(v)
 
-    def _survey(self) -> None:  # noqa: C901 - one walk through the program finds all of these facts
+    def _survey(self) -> None:
         graph = self.graph
-        for n, item in enumerate(graph.items):
-            if type(item) is Question:
-                self.uses[item.value] += 1
-                self._note_use(item.value, n)
-                continue
+        for n, op in enumerate(graph.ops):
             arrays = False
-            for a in item.args:
+            for a in op.args:
                 if type(a) is int:
                     self.uses[a] += 1
                     self.last[a] = n
                     if self._owners[a]:
                         arrays = True
                         self._note_use(a, n)
-            if not arrays and graph.facts[item.outs[0]].kind is not ndarray and len(item.outs) == 1:
+            if not arrays and len(op.outs) == 1 and graph.facts[op.outs[0]].kind is not ndarray:
                 continue  # a number from numbers
-            values = [a for a in item.args if type(a) is int]
-            if item.name in VIEWS and values:
+            values = op.values
+            if op.name in VIEWS and values:
                 self._view_counts[values[0]] += 1
-            for v in item.outs:
-                self._owners[v] = self._owners_of(item, v, values)
+            for v in op.outs:
+                self._owners[v] = self._owners_of(op, v, values)
         self.outputs = [v for v in graph.outputs if type(v) is int]
         self.results = frozenset(self.outputs)
         self.escaping: set[int] = set()

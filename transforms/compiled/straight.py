@@ -15,7 +15,6 @@ from funcgrad.numpy.hints import user_stacklevel
 from funcgrad.transforms.closures import RecordedClosure
 from funcgrad.transforms.compiled.agreeing import difference_message
 from funcgrad.transforms.compiled.capture import UnrecordableError, capture
-from funcgrad.transforms.compiled.graphs import Question
 from funcgrad.transforms.compiled.source import Program, generate
 
 #: Programs by the keys of their recordings, the oldest first; None for recordings without a program.
@@ -101,7 +100,7 @@ def _checked_program(
     except UnrecordableError:
         return None
     with np.errstate(all="ignore"):
-        found = program.run(*inputs, program.allocate())
+        found = program.call(*inputs)
     if tree.structure(expected) != tree.structure(inputs[0]):
         return None
     if reason := difference_message(found[0], expected, False):
@@ -119,7 +118,7 @@ def _write_program(recording: Recording, inputs: list[Any], expected: Any, own_v
     run = with_constants_as_inputs(recording, len(inputs) - len(own_values))
     with np.errstate(all="ignore"):
         graph, _ = capture(run, lambda values: (values, {}), inputs, np.copy, lambda x: False, ())
-        if graph.warns or any(type(item) is Question or item.primitive.data_dependent for item in graph.items):
+        if graph.warns or any(not op.outs or op.primitive.data_dependent for op in graph.ops):
             raise UnrecordableError(
                 "straight: a program that looks at nothing cannot ask for values, got such questions."
             )

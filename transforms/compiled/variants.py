@@ -153,12 +153,11 @@ class Variant:
         reachable: ReachableObjects,
         exact: bool,
     ) -> None:
-        self.recorded, self.kept = graph.recorded, len(graph.operations)
+        self.recorded, self.kept = graph.recorded, sum(1 for op in graph.ops if op.outs)
         self.rounding_sensitive, self.warns = graph.rounding_sensitive, graph.warns
         self.spec, self.reachable, self.form = spec, reachable, form.without_values()
         self.program: Program = generate(graph, input_names(fun, form), tree.leaves(eager), exact)
         self.fast_call = bind_program(self.program, form, spec, reachable.is_unchanged)
-        self._pool: list[Any] = []
 
     def run(self, inputs: list[Any]) -> Any:
         """Return the result for inputs of the form.
@@ -166,15 +165,7 @@ class Variant:
         Raises:
             PathChanged: the function takes another path for them.
         """
-        try:
-            slots = self._pool.pop()
-        except IndexError:
-            slots = self.program.allocate()
-        try:
-            found = self.program.run(*inputs, slots)
-        finally:
-            self._pool.append(slots)
-        return tree.unflatten(self.spec, list(found))
+        return tree.unflatten(self.spec, list(self.program.call(*inputs)))
 
 
 class _NotRecorded(Exception):  # noqa: N818  (not an error: the function runs eagerly)
