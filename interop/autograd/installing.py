@@ -44,9 +44,10 @@ class Installation:
 
 def _modules() -> dict[str, ModuleType]:
     """Return the module for each name that begins with ``autograd``."""
-    package = import_module(_HERE)
-    names = [info.name for info in pkgutil.walk_packages(package.__path__, _HERE + ".")]
-    return {name.replace(_HERE, "autograd", 1): import_module(name) for name in (_HERE, *names)}
+    for info in pkgutil.walk_packages(import_module(_HERE).__path__, _HERE + "."):
+        import_module(info.name)
+    ours = [name for name in sys.modules if f"{name}.".startswith(f"{_HERE}.")]
+    return {name.replace(_HERE, "autograd", 1): sys.modules[name] for name in ours}
 
 
 def _imported_modules() -> dict[str, Any]:
