@@ -26,6 +26,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from contextvars import copy_context
+from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from math import comb, inf
 from typing import Any, NamedTuple, TypeAlias
@@ -157,6 +158,7 @@ class _NotingCounter:
         return next(self.numbers)
 
 
+@dataclass(eq=False, slots=True)
 class _StepsOnTape:
     """Data of a chain about its steps on one tape.
 
@@ -167,12 +169,9 @@ class _StepsOnTape:
         parents: the records that the steps depend on, other than those of steps, by number.
     """
 
-    __slots__ = ("parents", "residuals", "steps")
-
-    def __init__(self) -> None:
-        self.steps = StepNumbers()
-        self.residuals: dict[int, dict[Any, float]] = {}
-        self.parents: dict[int, Record] = {}
+    steps: StepNumbers = field(default_factory=StepNumbers)
+    residuals: dict[int, dict[Any, float]] = field(default_factory=dict)
+    parents: dict[int, Record] = field(default_factory=dict)
 
 
 class Chain:

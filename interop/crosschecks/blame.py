@@ -206,16 +206,14 @@ class Search(NamedTuple):
         jax: the JAX module.
         run: the run to search.
         kind: the kind of quantity that differs.
-        rtol: the relative tolerance.
-        atol: the absolute tolerance.
+        judge: the judge of the comparison.
         suspect_rules: whether users' custom rules are suspects too, because JAX takes them from funcgrad.
     """
 
     jax: Any
     run: Run
     kind: str
-    rtol: float
-    atol: float
+    judge: Judge
     suspect_rules: bool
 
     def rows(self, start: int, end: int) -> tuple[list[Row], Segment]:
@@ -228,14 +226,14 @@ class Search(NamedTuple):
         # an error may be too small to see in a first derivative, and large enough in the second
         kinds = ["reverse", "second"] if self.kind == "second" else [self.kind]
         comparison = Comparison(self.jax, part, part.directions(rng), kinds, rng, fun=fun)
-        judge = Judge(self.rtol, self.atol, part.has_known_divergence)
+        judge = self.judge._replace(has_known_divergence=part.has_known_divergence)
         return [row for kind in kinds for row in comparison.rows(kind, judge)], part
 
     def worst_row(self, start: int, end: int) -> Row | None:
         """Return the worst row of a segment that differs in the way that is searched for."""
         rows = [row for row in self.rows(start, end)[0] if not row.ok]
         if not self.suspect_rules:
-            rows = [row for row in rows if not row.funcgrad_jax <= self.rtol]
+            rows = [row for row in rows if not row.funcgrad_jax <= self.judge.rtol]
         return max(rows, key=_largest_error, default=None)
 
     def halve(self) -> tuple[int, int]:
@@ -295,13 +293,11 @@ def _largest_error(row: Row) -> float:
     return max(errors, default=float("inf"))
 
 
-def blame_search(
-    jax: Any, problem: Problem, directions: Directions, rtol: float, atol: float
-) -> Callable[[str, bool], Search]:
+def blame_search(jax: Any, problem: Problem, directions: Directions, judge: Judge) -> Callable[[str, bool], Search]:
     """Return the search in the run of ``problem``: a function of the kind, and of whether funcgrad and JAX differ."""
     staged = Transformed(_run_flat, problem.fun, problem, "{fun} as a function of leaves.")
     run = Run(staged, problem.point, directions)
-    return lambda kind, libraries_differ: Search(jax, run, kind, rtol, atol, not libraries_differ)
+    return lambda kind, libraries_differ: Search(jax, run, kind, judge, not libraries_differ)
 
 
 def _run_flat(fun: Callable[..., Any], problem: Problem, args: Any, kwargs: Any) -> Leaves:

@@ -187,7 +187,7 @@ def find_blames(
         what = (failed or excused)[0].what
         try:
             if not searches:
-                searches.append(blame_search(jax, problem, comparison.directions, judge.rtol, judge.atol))
+                searches.append(blame_search(jax, problem, comparison.directions, judge))
             search = searches[0](kind, any(not row.funcgrad_jax <= judge.rtol for row in (*failed, *excused)))
             jax_only = kind != "jit"  # compiled, funcgrad's rules can be wrong in the way that JAX's are
             position = search.one_by_one(jax_only=jax_only and not failed) if judge.has_known_divergence else None

@@ -47,13 +47,11 @@ class Judge(NamedTuple):
     ) -> list[Row]:
         """Return a row per leaf if every entry is known; ``jax`` may be None."""
         triples = list(zip(funcgrad, jax or [None] * len(funcgrad), expected, strict=True))
-        sizes = [max(_largest(x) for x in triple if x is not None) for triple in triples]
-        rows = []
-        for path, (a, b, c), size in zip(paths, triples, sizes, strict=True):
-            scale = max(size, share * max(sizes)) + self.floor
-            errors = _error(a, b, scale), _error(a, c, scale), _error(b, c, scale)
-            rows.append(self._row(what, path, errors, 0.0, lambda: False))
-        return rows
+        scales = self._scales([max(map(_largest, triple)) for triple in triples], share)
+        return [
+            self._row(what, path, _errors(*triple, scale), 0.0, lambda: False)
+            for path, triple, scale in zip(paths, triples, scales, strict=True)
+        ]
 
     def derivatives(
         self,
@@ -67,12 +65,12 @@ class Judge(NamedTuple):
     ) -> list[Row]:
         """Return a row per leaf; the referee knows the sum of the leaf's entries times ``weights``."""
         triples = list(zip(funcgrad, jax or [None] * len(funcgrad), weights, strict=True))
-        sizes = [max(_largest(a), _largest(b)) for a, b, _ in triples]
-        spans = [max(_largest(_total(np.abs(x), np.abs(w))) for x in (a, b) if x is not None) for a, b, w in triples]
+        scales = self._scales([max(_largest(a), _largest(b)) for a, b, _ in triples])
+        wides = self._scales(
+            [max(_largest(_total(np.abs(x), np.abs(w))) for x in (a, b) if x is not None) for a, b, w in triples]
+        )
         rows = []
-        for i, (a, b, w) in enumerate(triples):
-            scale = max(sizes[i], LEAF_SCALE_SHARE * max(sizes)) + self.floor
-            wide = max(spans[i], LEAF_SCALE_SHARE * max(spans)) + self.floor
+        for i, ((a, b, w), scale, wide) in enumerate(zip(triples, scales, wides, strict=True)):
             off = float(np.max(measured[i].error)) / wide
             against = np.nan, np.nan
             if SAFETY * off <= MAX_REFEREE_ERROR:
@@ -97,19 +95,20 @@ class Judge(NamedTuple):
             dtypes: required dtypes of funcgrad's leaves; None if the function returns a Python number, as ``math.sin``.
         """
         rows = []
-        sizes = [_largest(x) for x in exact]
-        for i, (a, c, m) in enumerate(zip(funcgrad, exact, moved, strict=True)):
-            scale = max(sizes[i], LEAF_SCALE_SHARE * max(sizes)) + self.floor
-            b = None if jax is None else jax[i]
-            errors = _error(a, b, scale), _error(a, c, scale), _error(b, c, scale)
-            off = _error(m, c, scale)
+        leaves = zip(paths, funcgrad, jax or [None] * len(funcgrad), exact, moved, dtypes, strict=True)
+        for (path, a, b, c, m, dtype), scale in zip(leaves, self._scales(list(map(_largest, exact))), strict=True):
+            errors, off = _errors(a, b, c, scale), _error(m, c, scale)
             verdict, good = "not compared, too sensitive to rounding", True
             if SAFETY * off <= MAX_REFEREE_ERROR:
                 verdict, good = _single_verdict(errors, SINGLE_TOLERANCE + SAFETY * off)
-            if dtypes[i] is not None and a.dtype != dtypes[i]:
-                verdict, good = f"funcgrad gives {a.dtype}, not {dtypes[i]}", False
-            rows.append(Row(what, paths[i], *errors, off, verdict, good))
+            if dtype is not None and a.dtype != dtype:
+                verdict, good = f"funcgrad gives {a.dtype}, not {dtype}", False
+            rows.append(Row(what, path, *errors, off, verdict, good))
         return rows
+
+    def _scales(self, sizes: list[float], share: float = LEAF_SCALE_SHARE) -> list[float]:
+        """Return what errors are relative to, for leaves with these largest entries."""
+        return [max(size, share * max(sizes)) + self.floor for size in sizes]
 
     def error_row(self, what: str, funcgrad: Any, jax: Any) -> Row:
         """Return the row of a quantity for which funcgrad, or both libraries, raised an error."""
@@ -186,6 +185,10 @@ def _largest(x: Any) -> float:
     finite = np.abs(x)[np.isfinite(x)] if np.ndim(x) else np.abs(x)
     largest = float(np.max(finite, initial=0.0))
     return largest if np.isfinite(largest) else 0.0
+
+
+def _errors(a: Any, b: Any, c: Any, scale: float) -> tuple[float, float, float]:
+    return _error(a, b, scale), _error(a, c, scale), _error(b, c, scale)
 
 
 def _error(a: Any, b: Any, scale: float) -> float:

@@ -164,7 +164,7 @@ def check_primitives(
                 if before is not None:
                     before(name, place, len(names))
                 calls = [sample for sample in chosen if sample.name == name]
-                table.lines.append(_line(jax, name, calls, ordered, rtol, atol, seed))
+                table.lines.append(_line(jax, name, calls, ordered, Judge(rtol, atol, False), seed))
                 if after is not None:
                     after(table.lines[-1])
         except KeyboardInterrupt:
@@ -198,9 +198,7 @@ def _about(jax: Any) -> dict[str, str]:
     }
 
 
-def _line(
-    jax: Any, name: str, calls: Sequence[Sample], kinds: tuple[str, ...], rtol: float, atol: float, seed: int
-) -> Line:
+def _line(jax: Any, name: str, calls: Sequence[Sample], kinds: tuple[str, ...], judge: Judge, seed: int) -> Line:
     start, error = perf_counter(), ""
     rows: dict[str, list[Row]] = {}
     notes: dict[str, None] = {}
@@ -208,7 +206,7 @@ def _line(
     for sample in calls:
         try:
             with np.errstate(all="ignore"):
-                found, met, blamed = _checked(jax, sample, kinds, rtol, atol, seed)
+                found, met, blamed = _checked(jax, sample, kinds, judge, seed)
         except Exception as failed:  # one function that fails must not hide the others
             error = error or f"{type(failed).__name__}: {failed}"
             continue
@@ -221,18 +219,17 @@ def _line(
 
 
 def _checked(
-    jax: Any, sample: Sample, kinds: tuple[str, ...], rtol: float, atol: float, seed: int
+    jax: Any, sample: Sample, kinds: tuple[str, ...], judge: Judge, seed: int
 ) -> tuple[dict[str, list[Row]], Sequence[str], Sequence[Blame]]:
     """Return the rows of one call by kind; if they disagree, also known divergences and the blames."""
     problem = Problem(sample.fun, sample.args, sample.kwargs, call="check_primitives")
     rng = np.random.default_rng(seed)
     directions = random_directions(rng, problem)
     comparison = Comparison(jax, problem, directions, kinds, rng, jitted=False)
-    judge = Judge(rtol, atol, False)
     rows = {kind: comparison.rows(kind, judge) for kind in kinds}
     if all(row.ok for found in rows.values() for row in found):
         return rows, (), ()
-    notes = blame_search(jax, problem, directions, rtol, atol)("value", True).run.known_divergences()
+    notes = blame_search(jax, problem, directions, judge)("value", True).run.known_divergences()
     judge = judge._replace(has_known_divergence=bool(notes))
     rows = {kind: comparison.rows(kind, judge) for kind in kinds}
     return rows, notes, find_blames(jax, problem, comparison, rows, judge, by_halving=True)

@@ -111,16 +111,8 @@ class Rich(Plain):
         self.progress: Any = None
 
     def say(self, text: str) -> None:
-        """Print a text; its last line is coloured if it says whether all is well."""
-        *others, last = text.split("\n")
-        for line in others:
-            self.console.print(line, markup=False, highlight=False)
-        style = "bold red" if last.startswith("FAILED") else "bold green" if last.startswith("OK") else None
-        self.console.print(last, markup=False, highlight=False, style=style)
-
-    def report(self, report: CrossCheck) -> None:
-        """Print a report with its rows in colours."""
-        for line in str(report).split("\n"):
+        """Print a text, with colours for the lines of a report."""
+        for line in text.split("\n"):
             style = next((style for start, style in _LINE_STYLES.items() if line.startswith(start)), None)
             self.console.print(line, markup=False, highlight=False, style=style, soft_wrap=True)
 

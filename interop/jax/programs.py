@@ -250,6 +250,7 @@ class Batched(Static):
     flags: tuple[bool, ...]
 
 
+@dataclass(eq=False, slots=True)
 class Call:
     """One call of a program.
 
@@ -259,11 +260,9 @@ class Call:
         static_part: static part of the result; None before the call.
     """
 
-    __slots__ = ("host", "program", "static_part")
-
-    def __init__(self, program: Program, host: bool) -> None:
-        self.program, self.host = program, host
-        self.static_part: Any = None
+    program: Program
+    host: bool
+    static_part: Any = None
 
     def __call__(self, *leaves: Any) -> Any:
         """Return the results, computed through all transforms that have tracers among ``leaves``."""

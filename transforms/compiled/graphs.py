@@ -71,10 +71,10 @@ class Const:
 
     def __init__(self, value: Any, is_reread: bool = False) -> None:
         self.value, self.is_reread = value, is_reread
-        self.shape, self.dtype = np.shape(value) if isinstance(value, (ndarray, np.generic)) else (), None
+        self.shape: tuple[int, ...] = value.shape if isinstance(value, ndarray) else ()
+        self.dtype = value.dtype if isinstance(value, ndarray) else None
         self.key: Any
         if isinstance(value, ndarray):
-            self.shape, self.dtype = value.shape, value.dtype
             small = not is_reread and value.nbytes <= _MAX_COMPARED_BYTES
             self.key = (value.shape, value.strides, value.dtype.str, value.tobytes()) if small else ("id", id(value))
         elif isinstance(value, (bool, int, float, complex, np.generic)):

@@ -7,6 +7,7 @@ arguments and cotangents that runs forward and back. Its derivative is a program
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from itertools import compress
 from typing import Any
 
@@ -27,6 +28,7 @@ Run = Callable[..., Any]
 _TRACES = (ReverseTrace, ForwardTrace, BatchTrace)
 
 
+@dataclass(eq=False)
 class RecordedPart:
     """Function of leaves, its recorded version, and the functions that transforms have derived from it.
 
@@ -39,10 +41,13 @@ class RecordedPart:
         unit_cotangent: by traced arguments, whether the last pullback got a number's cotangent of 1.
     """
 
-    def __init__(self, fun: Run, run: Run, record: Callable[[Run, bool], Run], name: str, strict: bool) -> None:
-        self.fun, self.run, self.record, self.name, self.strict = fun, run, record, name, strict
-        self.unit_cotangent: dict[tuple[int, ...], bool] = {}
-        self._derived: dict[Any, RecordedPart] = {}
+    fun: Run
+    run: Run
+    record: Callable[[Run, bool], Run]
+    name: str
+    strict: bool
+    unit_cotangent: dict[tuple[int, ...], bool] = field(default_factory=dict)
+    _derived: dict[Any, RecordedPart] = field(default_factory=dict)
 
     def derived(self, make: Callable[..., Run], *details: Any) -> RecordedPart:
         """Return the part of ``make(fun, *details)``. If it cannot be recorded, a pullback may run eagerly."""
@@ -54,6 +59,7 @@ class RecordedPart:
         return found
 
 
+@dataclass(eq=False, slots=True)
 class Call:
     """Call of a part.
 
@@ -62,20 +68,15 @@ class Call:
         result_structure: the structure of the result, once it is known.
     """
 
-    __slots__ = ("part", "result_structure")
-
-    def __init__(self, part: RecordedPart) -> None:
-        self.part = part
-        self.result_structure: Any = None
+    part: RecordedPart
+    result_structure: Any = None
 
     def __call__(self, *leaves: Any) -> tuple[Any, ...]:
         """Return the leaves of the result, through all transforms among ``leaves``."""
-        for x in leaves:
-            if isinstance(x, Tracer):
-                found: tuple[Any, ...] = bind(_recorded_call, leaves, {"call": self})
-                return found
-        outs, self.result_structure = tree.flatten(self.part.run(*leaves))
-        return tuple(outs)
+        if not any(isinstance(x, Tracer) for x in leaves):
+            return _impl(np, *leaves, call=self)
+        found: tuple[Any, ...] = bind(_recorded_call, leaves, {"call": self})
+        return found
 
     def __repr__(self) -> str:
         return self.part.name

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gc
 import re
+import timeit
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -71,12 +72,7 @@ class Report:
 
 
 def _best_time(call: Callable[[], Any]) -> float:
-    found = []
-    for _ in range(_ROUNDS):
-        start = perf_counter()
-        call()
-        found.append(perf_counter() - start)
-    return min(found)
+    return min(timeit.repeat(call, number=1, repeat=_ROUNDS))
 
 
 def _seconds_by_line(fast: Any, args: Any, kwargs: Any) -> tuple[tuple[str, float], ...]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
+from dataclasses import dataclass
 from threading import get_ident
 from time import perf_counter
 from types import CodeType, FrameType
@@ -50,17 +51,20 @@ class Row(NamedTuple):
     results: int = 0
 
 
+@dataclass(eq=False, slots=True)
 class _Account:
     """Figures of a row while they are collected."""
 
-    __slots__ = ("backward", "calls", "forward", "kernel", "origin", "results", "saved")
+    origin: Origin
+    calls: int = 0
+    forward: float = 0.0
+    backward: float = 0.0
+    kernel: float = 0.0
+    saved: int = 0
+    results: int = 0
 
-    def __init__(self, origin: Origin) -> None:
-        self.origin = origin
-        self.calls = self.saved = self.results = 0
-        self.forward = self.backward = self.kernel = 0.0
 
-
+@dataclass(eq=False, slots=True)
 class _Event:
     """Operation or VJP rule that is running.
 
@@ -74,13 +78,13 @@ class _Event:
         computing: whether the operation's kernel runs.
     """
 
-    __slots__ = ("account", "computing", "frame", "inner", "own", "primitive", "start")
-
-    def __init__(self, account: _Account, frame: FrameType | None, primitive: Primitive | None, own: float) -> None:
-        self.account, self.frame, self.primitive, self.own = account, frame, primitive, own
-        self.inner = 0.0
-        self.computing = False
-        self.start = perf_counter()
+    account: _Account
+    frame: FrameType | None
+    primitive: Primitive | None
+    start: float = 0.0
+    own: float = 0.0
+    inner: float = 0.0
+    computing: bool = False
 
 
 class _VjpWithAccount(VjpWithOrigin):
@@ -227,7 +231,7 @@ class Meter:
         self, account: _Account, frame: FrameType | None, primitive: Primitive | None, entered: float
     ) -> _Event:
         """Push and return a new event that begins now; the time since ``entered`` is the meter's own."""
-        event = _Event(account, frame, primitive, 0.0)
+        event = _Event(account, frame, primitive)
         self._events.append(event)
         event.start = perf_counter()
         self.own += event.start - entered

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from funcgrad.core import Primitive
@@ -17,6 +17,7 @@ class Operand(NamedTuple):
     output: int
 
 
+@dataclass(eq=False, slots=True, repr=False)
 class Node:
     """One operation, input or leaf of a graph or of a tape. Nodes are compared and hashed by identity.
 
@@ -36,41 +37,18 @@ class Node:
         decided: the answer if Python read this value as a truth value, an index, or an array of either; else None.
     """
 
-    __slots__ = (
-        "args",
-        "decided",
-        "dtypes",
-        "index",
-        "kind",
-        "name",
-        "params",
-        "primitive",
-        "saved",
-        "shapes",
-        "source",
-        "stage",
-    )
-
-    def __init__(
-        self,
-        index: int,
-        name: str,
-        kind: str = "operation",
-        *,
-        args: tuple[Any, ...] = (),
-        shapes: Sequence[tuple[int, ...]] = (),
-        dtypes: Sequence[Any] = (),
-        saved: int = 0,
-        decided: Any = None,
-    ) -> None:
-        self.index, self.name, self.kind = index, name, kind
-        self.args = args
-        self.shapes, self.dtypes = tuple(shapes), tuple(dtypes)
-        self.saved, self.decided = saved, decided
-        self.primitive: Primitive | None = None
-        self.params: dict[str, Any] = {}
-        self.source: Source | None = None
-        self.stage: PipelineStage | None = None
+    index: int
+    name: str
+    kind: str = "operation"
+    primitive: Primitive | None = None
+    args: tuple[Any, ...] = ()
+    params: dict[str, Any] = field(default_factory=dict)
+    shapes: tuple[tuple[int, ...], ...] = ()
+    dtypes: tuple[Any, ...] = ()
+    saved: int = 0
+    source: Source | None = None
+    stage: PipelineStage | None = None
+    decided: Any = None
 
     @property
     def parents(self) -> tuple[Node, ...]:

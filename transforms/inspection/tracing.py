@@ -76,7 +76,7 @@ def tape(pullback: Pullback) -> Tape:
     names = [f"primals{path}" for path in tree.flatten_with_path(tree.unflatten(pullback._spec, pullback._leaves))[0]]
     live = [(n, x) for n, x, flag in zip(names, pullback._leaves, pullback._live, strict=True) if flag]
     inputs = [
-        Node(i, name, "input", shapes=[backend.shape_of(x)], dtypes=[backend.dtype_of(x)])
+        Node(i, name, "input", shapes=(backend.shape_of(x),), dtypes=(backend.dtype_of(x),))
         for i, (name, x) in enumerate(live)
     ]
     made: dict[int, Node] = dict(enumerate(inputs))
@@ -385,22 +385,24 @@ def _nodes_of(recording: Recording, arguments: _Arguments) -> tuple[list[Node], 
     decided, known = recording.decisions, dict(recording.constants)
     inputs: list[Node] = []
     for slot, name, (shape, dtype) in zip(recording.inputs, arguments.names, arguments.likes, strict=True):
-        inputs.append(Node(len(inputs), name, "input", shapes=[shape], dtypes=[dtype], decided=decided.get(slot)))
+        inputs.append(Node(len(inputs), name, "input", shapes=(shape,), dtypes=(dtype,), decided=decided.get(slot)))
         known[slot] = Operand(inputs[-1], 0)
     nodes: list[Node] = []
     for index, step in enumerate(recording.operations):
+        source, stage, kept = step.note or Note(None, None, ())
         node = Node(
             index,
             _name(step.primitive, step.params),
+            primitive=step.primitive,
             args=tuple([known[slot] for slot in step.args]),
+            params=step.params,
             shapes=step.shapes,
             dtypes=step.dtypes,
+            saved=sum(size for _, size in kept),
+            source=source,
+            stage=stage,
             decided=decided.get(step.outs[0]),
         )
-        node.primitive, node.params = step.primitive, step.params
-        if step.note is not None:
-            node.source, node.stage, kept = step.note
-            node.saved = sum(size for _, size in kept)
         nodes.append(node)
         known.update({slot: Operand(node, i) for i, slot in enumerate(step.outs)})
     return inputs, nodes, [known[slot] for slot in recording.outputs]
