@@ -21,7 +21,7 @@ class VSpace:
     """Vector space over the real numbers, made by ``vspace``. Spaces are equal if their vectors can be added.
 
     ``zeros``, ``ones`` and ``randn`` make vectors, ``standard_basis`` makes a basis. The operations leave
-    their arguments unchanged and can be differentiated.
+    their arguments unchanged and can be differentiated. A vector has the structure of ``shape``.
     """
 
     iscomplex = False
@@ -32,27 +32,39 @@ class VSpace:
     @property
     def size(self) -> int:
         """Number of real numbers in a vector."""
-        raise NotImplementedError
+        spaces: list[VSpace] = tree.leaves(self.shape)
+        return sum(space.size for space in spaces)
 
     def zeros(self) -> Any:
         """Return the zero vector."""
-        raise NotImplementedError
+        return tree.map(lambda space: space.zeros(), self.shape)
 
     def ones(self) -> Any:
         """Return the sum of the standard basis."""
-        raise NotImplementedError
+        return tree.map(lambda space: space.ones(), self.shape)
 
     def randn(self) -> Any:
         """Return a vector of standard normal numbers, from NumPy's global generator."""
-        raise NotImplementedError
+        return tree.map(lambda space: space.randn(), self.shape)
 
     def standard_basis(self) -> Iterator[Any]:
         """Yield the vectors with one entry that is 1, and for complex entries the vectors with one entry that is 1j."""
-        raise NotImplementedError
+        spaces, spec = tree.flatten(self.shape)
+        for i, space in enumerate(spaces):
+            for vector in space.standard_basis():
+                yield tree.unflatten(spec, [vector if j == i else s.zeros() for j, s in enumerate(spaces)])
 
     def conformed(self, x: Any) -> Any:
         """Return ``x``, a vector or a value that broadcasts to one, with the shape and dtype of this space."""
-        raise NotImplementedError
+        try:
+            return tree.map(lambda space, leaf: space.conformed(leaf), self.shape, x)
+        except ValueError as error:
+            if isinstance(error, ShapeError):
+                raise
+            raise InputError(
+                f"a vector of the structure {tree.structure(self.shape)} was asked for, got {tree.structure(x)}. Pass "
+                "one like the value."
+            ) from None
 
     def add(self, x_prev: Any, x_new: Any) -> Any:
         """Return the sum of two vectors."""
@@ -179,43 +191,6 @@ class ContainerVSpace(VSpace):
 
     def __init__(self, value: Any) -> None:
         self.shape = tree.map(vspace, value)
-
-    @property
-    def size(self) -> int:
-        """Number of real numbers in a vector."""
-        spaces: list[VSpace] = tree.leaves(self.shape)
-        return sum(space.size for space in spaces)
-
-    def zeros(self) -> Any:
-        """Return the container of zeros."""
-        return tree.map(lambda space: space.zeros(), self.shape)
-
-    def ones(self) -> Any:
-        """Return the container of ones."""
-        return tree.map(lambda space: space.ones(), self.shape)
-
-    def randn(self) -> Any:
-        """Return the container of standard normal numbers."""
-        return tree.map(lambda space: space.randn(), self.shape)
-
-    def standard_basis(self) -> Iterator[Any]:
-        """Yield the basis of each array in turn, with the other arrays zero."""
-        spaces, spec = tree.flatten(self.shape)
-        for i, space in enumerate(spaces):
-            for vector in space.standard_basis():
-                yield tree.unflatten(spec, [vector if j == i else s.zeros() for j, s in enumerate(spaces)])
-
-    def conformed(self, x: Any) -> Any:
-        """Return ``x`` with its arrays in the shapes and dtypes of this space."""
-        try:
-            return tree.map(lambda space, leaf: space.conformed(leaf), self.shape, x)
-        except ValueError as error:
-            if isinstance(error, ShapeError):
-                raise
-            raise InputError(
-                f"a vector of the structure {tree.structure(self.shape)} was asked for, got {tree.structure(x)}. Pass "
-                "one like the value."
-            ) from None
 
 
 def vspace(value: Any) -> VSpace:

@@ -82,8 +82,10 @@ class Call:
         return self.part.name
 
 
-class RecordedFunction:
-    """Recorded function for arguments of one structure with the same settings.
+def recorded_function(
+    fun: Run, run: Run, record: Callable[[Run, bool], Run], name: str, spec: tree.PyTreeSpec, leaves: Leaves
+) -> Callable[[Leaves], Any]:
+    """Return ``fun`` as a function of its leaves, some of which are tracers, for one structure with the same settings.
 
     Args:
         fun: the function itself.
@@ -93,27 +95,24 @@ class RecordedFunction:
         spec: the structure of ``(args, kwargs)``.
         leaves: the leaves of ``(args, kwargs)``; arrays and numbers among them are inputs.
     """
+    live = list(map(is_input, leaves))
+    settings = [None if flag else x for x, flag in zip(leaves, live, strict=True)]
 
-    def __init__(self, fun: Run, run: Run, record: Any, name: str, spec: tree.PyTreeSpec, leaves: Leaves) -> None:
-        self._settings = [None if is_input(x) else x for x in leaves]
-        self._live = [is_input(x) for x in leaves]
-        self._spec = spec
-        self._part = RecordedPart(
-            self._function_of_inputs(fun), self._function_of_inputs(run), record, name, strict=True
-        )
-
-    def __call__(self, leaves: Leaves) -> Any:
-        """Return the result for other inputs, some of which are tracers."""
-        call = Call(self._part)
-        outs = call(*compress(leaves, self._live))
-        return tree.unflatten(call.result_structure, list(outs))
-
-    def _function_of_inputs(self, fun: Run) -> Run:
-        def run(*inputs: Any) -> Any:
-            args, kwargs = tree.unflatten(self._spec, merge_leaves(self._settings, self._live, inputs))
+    def of_inputs(fun: Run) -> Run:
+        def of(*inputs: Any) -> Any:
+            args, kwargs = tree.unflatten(spec, merge_leaves(settings, live, inputs))
             return fun(*args, **kwargs)
 
-        return run
+        return of
+
+    part = RecordedPart(of_inputs(fun), of_inputs(run), record, name, strict=True)
+
+    def recorded(leaves: Leaves) -> Any:
+        call = Call(part)
+        outs = call(*compress(leaves, live))
+        return tree.unflatten(call.result_structure, list(outs))
+
+    return recorded
 
 
 def is_input(x: Any) -> bool:

@@ -30,7 +30,7 @@ from funcgrad.transforms.compiled.closed import ReachableObjects
 from funcgrad.transforms.compiled.graphs import Graph, copy_with_layout
 from funcgrad.transforms.compiled.saving import module_text
 from funcgrad.transforms.compiled.source import PathChanged, Program, generate
-from funcgrad.transforms.compiled.transforming import RecordedFunction, can_transform, is_input
+from funcgrad.transforms.compiled.transforming import can_transform, is_input, recorded_function
 from funcgrad.transforms.inspection.drawing import describe_bytes
 from funcgrad.transforms.static_arguments import StaticArguments
 from funcgrad.transforms.transformed import Transformed, check_callable, name_of
@@ -197,7 +197,7 @@ class Compiled(Transformed[P, Any]):
         self._entries: dict[Any, _Entry] = {}
         self._fast_call: Callable[..., Any] | None = None
         self._reachable: ReachableObjects | None = None  # as found when last searched
-        self._recorded_functions: dict[Any, RecordedFunction] = {}
+        self._recorded_functions: dict[Any, Callable[[Any], Any]] = {}
         self._transformed_programs: dict[Any, Compiled[...]] = {}  # by transform and options
         self._warned: set[str] = set()
 
@@ -269,15 +269,15 @@ class Compiled(Transformed[P, Any]):
             return self._with_static(args, kwargs)
         try:
             key = (spec, tuple([None if is_input(x) else (type(x), x) for x in leaves]))
-            recorded_function = self._recorded_functions.get(key)
-            if recorded_function is None and len(self._recorded_functions) >= MAX_FORMS:
+            recorded = self._recorded_functions.get(key)
+            if recorded is None and len(self._recorded_functions) >= MAX_FORMS:
                 return self.fun(*args, **kwargs)
-            if recorded_function is None:
-                made = RecordedFunction(
+            if recorded is None:
+                made = recorded_function(
                     self.fun, self._run_plain_values, self._record_function, name_of(self.fun), spec, leaves
                 )
-                recorded_function = self._recorded_functions.setdefault(key, made)
-            return recorded_function(leaves)
+                recorded = self._recorded_functions.setdefault(key, made)
+            return recorded(leaves)
         except _NotRecorded:
             return self.fun(*args, **kwargs)
 
