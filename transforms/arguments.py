@@ -86,7 +86,7 @@ def check_leaves(call: str, leaves: Sequence[Any], where: Callable[[int], str]) 
 
 
 def merge_leaves(
-    leaves: Sequence[Any], flags: list[bool], chosen: Sequence[Any], other: Callable[[Any], Any] = lambda leaf: leaf
+    leaves: Sequence[Any], flags: Sequence[bool], chosen: Sequence[Any], other: Callable[[Any], Any] = lambda leaf: leaf
 ) -> list[Any]:
     """Return the ``chosen`` values, in order, for leaves with a flag, and ``other(leaf)`` for leaves without."""
     if len(chosen) == len(leaves):  # the most frequent case

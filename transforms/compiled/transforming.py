@@ -73,10 +73,11 @@ class Call:
 
     def __call__(self, *leaves: Any) -> tuple[Any, ...]:
         """Return the leaves of the result, through all transforms among ``leaves``."""
-        if not any(isinstance(x, Tracer) for x in leaves):
-            return _impl(np, *leaves, call=self)
-        found: tuple[Any, ...] = bind(_recorded_call, leaves, {"call": self})
-        return found
+        for x in leaves:
+            if isinstance(x, Tracer):
+                found: tuple[Any, ...] = bind(_recorded_call, leaves, {"call": self})
+                return found
+        return _impl(np, *leaves, call=self)
 
     def __repr__(self) -> str:
         return self.part.name
@@ -95,8 +96,8 @@ def recorded_function(
         spec: the structure of ``(args, kwargs)``.
         leaves: the leaves of ``(args, kwargs)``; arrays and numbers among them are inputs.
     """
-    live = list(map(is_input, leaves))
-    settings = [None if flag else x for x, flag in zip(leaves, live, strict=True)]
+    live = tuple(map(is_input, leaves))  # tuples: a program checks in each call that lists are unchanged
+    settings = tuple([None if flag else x for x, flag in zip(leaves, live, strict=True)])
 
     def of_inputs(fun: Run) -> Run:
         def of(*inputs: Any) -> Any:
