@@ -35,6 +35,13 @@ def argument_names(fun: Callable[..., Any], count: int) -> list[str]:
     return [*names, *(rest or [f"args[{i}]" for i in range(len(names), count)])]
 
 
+def leaf_names(fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[str]:
+    """Return a name for each leaf of the arguments of ``fun``, such as ``params['w'][0]``; keywords are sorted."""
+    keywords = sorted(kwargs)
+    pairs = zip([*argument_names(fun, len(args)), *keywords], [*args, *map(kwargs.get, keywords)], strict=True)
+    return [name + path for name, arg in pairs for path in tree.flatten_with_path(arg)[0]]
+
+
 class StaticArguments:
     """Static arguments of a function, by position and by name, and donated arguments, by position.
 

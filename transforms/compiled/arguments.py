@@ -17,7 +17,7 @@ from funcgrad.core import describe
 from funcgrad.transforms.arguments import merge_leaves
 from funcgrad.transforms.compiled.graphs import fact_of
 from funcgrad.transforms.compiled.source import Program
-from funcgrad.transforms.static_arguments import argument_names
+from funcgrad.transforms.static_arguments import leaf_names
 
 ndarray = np.ndarray
 _NUMBERS = frozenset((float, complex, *[np.dtype(c).type for c in "efdgFDGbBhHiIlLqQ?"]))
@@ -98,11 +98,7 @@ def form_of(args: Any, kwargs: Any) -> Form | str:
 
 def input_names(fun: Callable[..., Any], form: Form) -> list[str]:
     """Return the names of the inputs in the program, from the names of parameters and the paths to leaves."""
-    args, kwargs = tree.unflatten(form.spec, form.leaves)
-    names = argument_names(fun, len(args))
-    paths = [name + path for name, arg in zip(names, args, strict=True) for path in tree.flatten_with_path(arg)[0]]
-    paths += [name + path for name in sorted(kwargs) for path in tree.flatten_with_path(kwargs[name])[0]]
-    return list(compress(paths, form.input_flags))
+    return list(compress(leaf_names(fun, *tree.unflatten(form.spec, form.leaves)), form.input_flags))
 
 
 class FormMismatch(Exception):  # noqa: N818  (not an error: the arguments have another form)

@@ -11,7 +11,7 @@ import timeit
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter
 from typing import Any, NamedTuple, ParamSpec
@@ -172,17 +172,19 @@ class _NotRecorded(Exception):  # noqa: N818  (not an error: the function runs e
         self.results = found or None
 
 
+@dataclass(eq=False)
 class _Entry:
     """Variants for one form of the arguments.
 
     Attributes:
+        variants: the variants, the one used last first.
+        recorded: the number of recordings so far.
         eager: the reason why the function runs eagerly; None if it does not.
     """
 
-    def __init__(self) -> None:
-        self.variants: list[Variant] = []
-        self.recorded = 0
-        self.eager: str | None = None
+    variants: list[Variant] = field(default_factory=list)
+    recorded: int = 0
+    eager: str | None = None
 
 
 class Compiled(Transformed[P, Any]):

@@ -24,7 +24,7 @@ from funcgrad.transforms.inspection.drawing import Picture
 from funcgrad.transforms.inspection.nodes import Node, Operand
 from funcgrad.transforms.origins import Origins
 from funcgrad.transforms.products import Pullback
-from funcgrad.transforms.static_arguments import argument_names
+from funcgrad.transforms.static_arguments import leaf_names
 from funcgrad.transforms.transformed import Transformed, check_callable, name_of
 from funcgrad.typing import PyTree
 from funcgrad.writable import as_results, identity_key
@@ -169,9 +169,7 @@ class _Arguments:
         # Python's integers, like strings and functions, decide lengths, axes and flags. They are part of the graph.
         self.live = [is_array(x) and type(x) not in (int, bool) for x in self.leaves]
         self.likes = [backend.shape_and_dtype_of(x) for x in self.moving(self.leaves)]
-        names = argument_names(fun, len(args))
-        named = zip(names, args, strict=True)
-        self.paths = [f"{name}{path}" for name, arg in named for path in tree.flatten_with_path(arg)[0]]
+        self.paths = leaf_names(fun, args, {})
         self.names = self.moving(self.paths)
 
     def moving(self, leaves: list[Any]) -> list[Any]:
