@@ -173,17 +173,9 @@ class Capture(GraphTrace):
     """Trace that records a run. The ``slot`` of its tracers is a value of the graph."""
 
     __slots__ = (
-        "code_owners",
-        "codes",
-        "constant_array",
-        "graph",
-        "is_reread",
-        "lines",
-        "lock",
-        "may_raise",
-        "names",
+        "code_owners", "codes", "constant_array", "graph", "is_reread", "lines", "lock", "may_raise", "names",
         "repeated_part",
-    )
+    )  # fmt: skip
 
     is_bit_exact = True
     #: A call of an XLA program keeps the same values for its derivative as in a run that is not recorded.

@@ -62,27 +62,29 @@ class Const:
     Attributes:
         value: the constant itself.
         is_reread: whether it is an array of the user's program that is read again at each call.
-        key: equal for constants that are equal bit for bit.
+        key: see ``_key_of``.
         is_number: whether it is a real number, or a double in an array without axes.
         is_one: whether it is the number 1, or an array without axes that holds 1.
     """
 
     __slots__ = ("dtype", "is_number", "is_one", "is_reread", "key", "shape", "value")
 
-    def __init__(self, value: Any, is_reread: bool = False) -> None:
-        self.value, self.is_reread = value, is_reread
+    def __init__(self, value: Any, is_reread: bool, key: Any) -> None:
+        self.value, self.is_reread, self.key = value, is_reread, key
         self.shape: tuple[int, ...] = value.shape if isinstance(value, ndarray) else ()
         self.dtype = value.dtype if isinstance(value, ndarray) else None
-        self.key: Any
-        if isinstance(value, ndarray):
-            small = not is_reread and value.nbytes <= _MAX_COMPARED_BYTES
-            self.key = (value.shape, value.strides, value.dtype.str, value.tobytes()) if small else ("id", id(value))
-        elif isinstance(value, (bool, int, float, complex, np.generic)):
-            self.key = (type(value), repr(value))
-        else:
-            self.key = ("id", id(value))
         self.is_number = type(value) in _NUMBERS or (self.dtype == np.float64 and not is_reread and not self.shape)
         self.is_one = not is_reread and not self.shape and _is_one(value)
+
+
+def _key_of(x: Any, is_reread: bool) -> Any:
+    """Return the key of a constant: equal for constants that are equal bit for bit."""
+    kind = type(x)
+    if (kind is float or kind is int) and x and x == x:  # the most common case; 0 and -0 would be one key
+        return kind, x
+    if isinstance(x, ndarray) and not is_reread and x.nbytes <= _MAX_COMPARED_BYTES:
+        return x.shape, x.strides, x.dtype.str, x.tobytes()
+    return (kind, repr(x)) if isinstance(x, (bool, int, float, complex, np.generic)) else ("id", id(x))
 
 
 def primitive_without_rules(name: str, impl: Callable[..., Any]) -> Primitive:
@@ -151,7 +153,6 @@ class Graph:
         self._values_by_operation: dict[Any, list[int]] = {}  # results by operation, to find equal operations
         self._repeated_parts = 0  # number of parts of the run that were repeated so far
         self._consts: dict[Any, Const] = {}
-        self._numbers: dict[tuple[type, Any], Const] = {}
         self._asked: set[Any] = set()  # keys of the questions
 
     def shape(self, value: Value) -> tuple[int, ...]:
@@ -177,17 +178,8 @@ class Graph:
 
     def constant(self, x: Any, is_reread: bool = False) -> Const:
         """Return the constant for ``x``; arguments that are equal bit for bit share one."""
-        kind = type(x)
-        if (kind is float or kind is int) and x and x == x:  # 0 and -0 would be one key
-            found = self._numbers.get((kind, x))
-            if found is None:
-                found = self._numbers[kind, x] = self._constant(x, is_reread)
-            return found
-        return self._constant(x, is_reread)
-
-    def _constant(self, x: Any, is_reread: bool) -> Const:
-        made = Const(x, is_reread)
-        return self._consts.setdefault(made.key, made)
+        key = _key_of(x, is_reread)
+        return self._consts.get(key) or self._consts.setdefault(key, Const(x, is_reread, key))
 
     def operation(
         self, primitive: Any, args: tuple[Value, ...], params: dict[str, Any], results: Sequence[Any], line: Any

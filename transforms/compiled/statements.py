@@ -379,7 +379,7 @@ def _one_minus_square(w: Writer, n: int, op: Op) -> bool:
     word = w.argument_text(x)
     w.write_into(n, op, w.call(np.multiply, word, word), may_overwrite=True)
     made = w.argument_text(op.outs[0])
-    one = w.constant_text(Const(1.0), DOUBLE)
+    one = w.constant_name(np.array(1.0), ("array", repr(1.0)))
     w.add_statement(w.call(np.subtract, [one], made, made))
     return True
 
