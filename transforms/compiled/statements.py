@@ -166,6 +166,8 @@ class Writer:
         if op.outs and self._write_number(op):
             return
         handler = HANDLERS.get(op.name)
+        if handler is None and op.args and self.graph.is_array(op.args[0]):
+            handler = ARRAY_HANDLERS.get(op.name)
         if handler is not None and handler(self, n, op):
             return
         if is_ufunc(op):
@@ -374,7 +376,7 @@ def _infix(w: Writer, n: int, op: Op) -> bool:
 
 def _one_minus_square(w: Writer, n: int, op: Op) -> bool:
     (x,) = op.args
-    if not w.graph.is_array(x) or w.graph.dtypes[x] is not DOUBLE:
+    if w.graph.dtypes[x] is not DOUBLE:
         return False
     word = w.argument_text(x)
     w.write_into(n, op, w.call(np.multiply, word, word), may_overwrite=True)
@@ -386,7 +388,7 @@ def _one_minus_square(w: Writer, n: int, op: Op) -> bool:
 
 def _logistic(w: Writer, n: int, op: Op) -> bool:
     (x,) = op.args
-    if not w.graph.is_array(x) or w.graph.dtypes[x] not in REAL:
+    if w.graph.dtypes[x] not in REAL:
         return False
     where, exists = w.result_memory(n, op, may_overwrite=True)
     if exists:
@@ -437,7 +439,7 @@ def _reduce_sum(w: Writer, n: int, op: Op) -> bool:
     (x,) = op.args
     shape, axis = w.graph.shape(x), op.params["axis"]
     short = len(shape) >= 2 and axis == (len(shape) - 1,) and 2 <= shape[-1] < 8 and math.prod(shape) >= 512
-    if short or not w.graph.is_array(x) or op.params.get("keepdims"):
+    if short or op.params.get("keepdims"):
         return False
     _write_sum(w, n, op, x, axis)
     return True
@@ -451,8 +453,6 @@ def _write_sum(w: Writer, n: int, op: Op, x: int, axis: Any) -> None:
 def _sum_over(w: Writer, n: int, op: Op) -> bool:
     """Write a sum as ``kinds.linear.fast_sum`` computes it, which depends on shapes and dtypes only."""
     (x,) = op.args
-    if not w.graph.is_array(x):
-        return False
     shape, dtype, axis = w.graph.shapes[x], w.graph.dtypes[x], op.params["axis"]
     if math.prod(shape) >= 1024 or dtype.itemsize == 2:
         return False
@@ -492,7 +492,7 @@ def _scatter_sum(w: Writer, n: int, op: Op) -> bool:
 
 def _reshape(w: Writer, n: int, op: Op) -> bool:
     (x,) = op.args
-    if not w.graph.is_array(x) or not w.graph.facts[x].contiguous:
+    if not w.graph.facts[x].contiguous:
         return False
     w.view(op.outs[0], x, f".reshape({op.params['to']!r})")
     return True
@@ -500,8 +500,6 @@ def _reshape(w: Writer, n: int, op: Op) -> bool:
 
 def _permute(w: Writer, n: int, op: Op) -> bool:
     (x,), axes = op.args, op.params["axes"]
-    if not w.graph.is_array(x):
-        return False
     w.view(op.outs[0], x, ".T" if axes == (1, 0) else f".transpose({axes!r})")
     return True
 
@@ -521,8 +519,6 @@ def index_text(spec: Any) -> str:
 
 def _getitem(w: Writer, n: int, op: Op) -> bool:
     x, *arrays = op.args
-    if not w.graph.is_array(x):
-        return False
     if not arrays:
         w.view(op.outs[0], x, index_text(op.params["spec"]))
         return True
@@ -536,8 +532,6 @@ def _getitem(w: Writer, n: int, op: Op) -> bool:
 def _views(w: Writer, n: int, op: Op) -> bool:
     """Write ``split`` or ``unstack``: a view for each result that is used."""
     (x,), axis = op.args, op.params["axis"]
-    if not w.graph.is_array(x):
-        return False
     at = op.params.get("at", ())
     stretches = [(start, stop, 1) for start, stop in zip(at, (*at[1:], w.graph.shapes[x][axis]), strict=False)]
     for v, entry in zip(op.outs, stretches or range(len(op.outs)), strict=True):
@@ -604,7 +598,7 @@ def _write(w: Writer, n: int, op: Op) -> bool:
     """Write ``x`` with ``y`` at an index, in the memory of ``x`` if nothing needs ``x`` any more."""
     x, y, *arrays = op.args
     v = op.outs[0]
-    if not w.graph.is_array(x) or arrays:
+    if arrays:
         return False
     text = index_text(op.params["spec"])
     if not _take_memory(w, n, v, x, (y,)):
@@ -622,20 +616,23 @@ HANDLERS: dict[str, Callable[[Writer, int, Op], bool]] = {
     "infix_power": _power,
     "infix_multiply": _infix,
     "infix_absolute": _infix,
+    "matmul": _matmul,
+    "scatter_sum": _scatter_sum,
+    "broadcast_to": _broadcast_to,
+    "concatenate": _concatenate,
+    "stack": _stack,
+}
+#: The same for operations that have a statement of their own only if the first argument is an array.
+ARRAY_HANDLERS: dict[str, Callable[[Writer, int, Op], bool]] = {
     "one_minus_square": _one_minus_square,
     "logistic": _logistic,
-    "matmul": _matmul,
     "linear": _linear,
     "reduce_sum": _reduce_sum,
     "sum_over": _sum_over,
-    "scatter_sum": _scatter_sum,
     "reshape": _reshape,
     "permute": _permute,
     "getitem": _getitem,
     "split": _views,
     "unstack": _views,
-    "broadcast_to": _broadcast_to,
-    "concatenate": _concatenate,
-    "stack": _stack,
     "write": _write,
 }
