@@ -49,7 +49,7 @@ class Peaks:
     """Block in which the memory of the whole process is traced; several blocks may be open at once.
 
     Attributes:
-        found: for each part, by name, the largest number of bytes in use, above those before the first part.
+        bytes_in_use: for each part, by name, the largest number of bytes in use, above those before the first part.
 
     Example:
         >>> with Peaks() as peaks:
