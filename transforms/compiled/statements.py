@@ -166,8 +166,8 @@ class Writer:
         if op.outs and self._write_number(op):
             return
         handler = HANDLERS.get(op.name)
-        if handler is None and op.args and self.graph.is_array(op.args[0]):
-            handler = ARRAY_HANDLERS.get(op.name)
+        if handler is None and op.name in ARRAY_HANDLERS and self.graph.is_array(op.args[0]):
+            handler = ARRAY_HANDLERS[op.name]
         if handler is not None and handler(self, n, op):
             return
         if is_ufunc(op):
