@@ -1018,8 +1018,7 @@ def as_box(x, *args):
 
 
 def test_custom_array_classes(monkeypatch):
-    with pytest.raises(InputError, match="instance of an ndarray subclass"):
-        grad(lambda x: np.sum(np.sin(x) * tensor(X)))(X)
+    numpy.testing.assert_allclose(grad(lambda x: np.sum(np.sin(x) * tensor(X)))(X), numpy.cos(X) * X, rtol=1e-15)
     monkeypatch.setattr(backend, "ARRAY_CLASSES", set())
     requires_grad = Tracer.requires_grad
     Box.type_mappings[Tensor] = as_box
