@@ -560,7 +560,7 @@ def test_transforms_raise_for_nonnumeric_arrays(transform, name):
 @refused
 def test_nonnumeric_tangents_cotangents_and_results_raise(name):
     check_refusal(lambda bad: jvp(fnp.sin, (X,), (bad,)), name, "jvp: the tangent at [0] is")
-    check_refusal(lambda bad: vjp(fnp.sin, X)[1](bad), name, "pullback: the cotangent at the root is")
+    check_refusal(lambda bad: vjp(fnp.sin, X)[1](bad), name, "pullback: the cotangent is")
     check_refusal(lambda bad: vjp(lambda x: bad, X), name, "vjp: result leaf 0 of the function is")
     check_refusal(lambda bad: vmap(lambda x: bad)(X), name, "vmap: result leaf 0 of the function is")
 
@@ -613,7 +613,9 @@ def test_operators_raise_for_nonnumeric_arrays_on_both_sides(operator, name):
                 run(lambda x, e=expression: eval(e, {"x": x, "bad": bad}))
             # a masked array on the left requests the tracer's numbers itself
             own = FuncgradError if expression.startswith("bad") and name == "masked" else InputError
-            assert isinstance(caught.value, own), (expression, caught.value)
+            # the class itself refuses the operation, and NumPy says so
+            itself = name == "quantity" and "all returned NotImplemented" in str(caught.value)
+            assert itself or isinstance(caught.value, own), (expression, caught.value)
 
 
 @pytest.mark.parametrize("transform", TRANSFORMS)
