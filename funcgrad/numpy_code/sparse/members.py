@@ -27,7 +27,7 @@ def index_method(name: str) -> Callable[..., Any]:
     return lambda self, *args, **kwargs: getattr(self.plain(name), name)(*args, **kwargs)
 
 
-def no_data(scipy_class: type) -> property:
+def _no_data(scipy_class: type) -> property:
     """Return a ``data`` that raises: this format keeps values in an array of several axes, here they are row by row."""
     name = scipy_class.__name__
 
@@ -131,7 +131,7 @@ def _no_assignment(self: Any, key: Any, value: Any) -> None:
     raise TypeError(f"{type(self).__name__!r} object does not support item assignment")
 
 
-COO_METHODS: dict[str, Any] = {
+_COO_METHODS: dict[str, Any] = {
     "__setitem__": _no_assignment,
     "values": property(_values_in_order, _set_values),
     "data": property(lambda self: self.values_as_given, _set_data),
@@ -143,3 +143,10 @@ COO_METHODS: dict[str, Any] = {
     "keep": _keep_elements,
     "sum_duplicates": _sum_duplicates,
 }
+
+
+def methods_of_format(form: str, scipy_class: type) -> dict[str, Any]:
+    """Return the members that only classes of this format have, such as "coo"."""
+    if form == "coo":
+        return _COO_METHODS
+    return {} if form in ("csc", "csr") else {"data": _no_data(scipy_class)}

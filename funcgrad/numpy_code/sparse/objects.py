@@ -455,13 +455,7 @@ def replacement_class(scipy_class: type) -> Any:
             return _in_format(scipy_class, form, make(matrix))
 
     methods = {**_methods(scipy_class, base, form), "scipy_class": scipy_class}
-    methods |= (
-        members.COO_METHODS
-        if form == "coo"
-        else {}
-        if form in ("csc", "csr")
-        else {"data": members.no_data(scipy_class)}
-    )
+    methods |= members.methods_of_format(form, scipy_class)
     methods |= members.members_of_stored(base, methods)
     if scipy_class.__name__.endswith("_matrix"):
         methods.update(older_class_methods(methods, base))
