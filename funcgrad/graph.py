@@ -231,10 +231,18 @@ def report_answer(x: Any, answer: Any) -> Any:
     known = False
     while isinstance(x, Tracer):
         if isinstance(x._trace, GraphTrace) and (not known or x._trace.tangents_of):
-            x._trace.note_decision(x, answer.copy() if type(answer) is np.ndarray else answer)
+            x._trace.note_decision(x, _of_one_example(answer, len(x.shape)) if type(answer) is np.ndarray else answer)
             known = known or x._trace.reruns_on_change
         x = x._val
     return answer
+
+
+def _of_one_example(answer: Any, rank: int) -> Any:
+    """Return a copy of ``answer``; that of one example if all examples of a ``vmap`` agree: they may run in turn."""
+    axes = (0,) * (answer.ndim - rank)
+    if axes and answer.size and (answer == answer[axes]).all():
+        return np.array(answer[axes])
+    return answer.copy()
 
 
 class Recording:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
+import numpy as np
+
 import funcgrad.numpy as fnp
 from funcgrad import backend, tree
 from funcgrad.batching import BatchTrace, split_into_examples
@@ -107,6 +109,7 @@ class BranchRecordings:
         #: The path taken latest first, each with the index in ``captured`` of its first value.
         self._recordings: list[tuple[RecordedClosure, int]] = []
         self._may_record = False
+        self._last: list[Any] = []
         self._record(x)
 
     def __call__(self, x: PyTree, captured: Sequence[Any]) -> PyTree:
@@ -123,7 +126,8 @@ class BranchRecordings:
             if number:
                 self._recordings = [entry, *[other for other in self._recordings if other is not entry]]
             return found
-        if not self._may_record or len(self._recordings) >= _MAX_RECORDINGS or Tracer in map(type, tree.leaves(x)):
+        may_record = self._may_record and len(self._recordings) < _MAX_RECORDINGS
+        if not may_record or Tracer in map(type, tree.leaves(x)) or self._is_last(x):
             raise BranchError(
                 f"{self.call}: the function closes over traced values, and takes a branch or reads an element that it "
                 "did not need for the value. Pass these values in args."
@@ -131,7 +135,12 @@ class BranchRecordings:
         self._record(x)
         return self._evaluate(self._recordings[0], x, captured)
 
+    def _is_last(self, x: PyTree) -> bool:
+        """Whether the last recording was made at ``x``: one more would take the same path."""
+        return all(np.array_equal(one, other) for one, other in zip(tree.leaves(x), self._last, strict=True))
+
     def _record(self, x: PyTree) -> None:
+        self._last = tree.leaves(x)
         closure = RecordedClosure(self.call, self.fun, x, reruns_decisions=True)
         self._recordings.insert(0, (closure, len(self.captured)))
         self.captured += closure.captured

@@ -17,7 +17,7 @@ import numpy as np
 
 from funcgrad import backend
 from funcgrad.core import DOUBLE, REAL, SINGLE, Primitive, Tracer, call_operation
-from funcgrad.errors import NotDifferentiableError, ShapeError
+from funcgrad.errors import ConcretizationError, NotDifferentiableError, ShapeError
 from funcgrad.generated import make_function
 from funcgrad.graph import stands_for_array
 from funcgrad.kinds.rules import (
@@ -56,7 +56,7 @@ def batch_rule(batching: Batching, operation: Callable[[], Callable[..., Any]]) 
     """Return the batching rule that ``batching`` names, of the operation that ``operation()`` will return."""
     if callable(batching):
         return batching
-    rules = {"elementwise": _elementwise, "leading": _leading, "axis": _axis, "loop": _loop}
+    rules = {"elementwise": _elementwise, "leading": _leading, "axis": _axis, "loop": loop}
     rule = rules[batching]
     return lambda size, args, batched, params: (rule(operation(), size, args, batched, params), True)
 
@@ -101,7 +101,7 @@ def _axis(
     return _leading(call, size, args, batched, {**params, "axis": shifted})
 
 
-def _loop(
+def loop(
     call: Callable[..., Any], size: int, args: tuple[Any, ...], batched: tuple[bool, ...], params: dict[str, Any]
 ) -> Any:
     """Apply ``call`` to one example after another, and stack the results."""
@@ -112,11 +112,18 @@ def _loop(
         )
     results = [call(*[a[i] if b else a for a, b in zip(args, batched, strict=True)], **params) for i in range(size)]
     if type(results[0]) is tuple:
-        return tuple(_stacked(parts) for parts in zip(*results, strict=True))
-    return _stacked(results)
+        return tuple(_stacked(call.__name__, parts) for parts in zip(*results, strict=True))
+    return _stacked(call.__name__, results)
 
 
-def _stacked(parts: Any) -> Any:
+def _stacked(name: str, parts: Any) -> Any:
+    shapes = {backend.shape_of(part) for part in parts}
+    if len(shapes) > 1:
+        raise ConcretizationError(
+            f"{name}: the shape of the result depends on the values and differs between the examples of a vmap, got "
+            f"{' and '.join(map(str, sorted(shapes)[:2]))}. Call it outside vmap, or use where(condition, x, y) for a "
+            "selection."
+        )
     return backend.namespace(parts).stack(parts)  # for tracers, numpy.stack dispatches to funcgrad's stack
 
 

@@ -149,7 +149,7 @@ def nonzero(a: ArrayLike) -> tuple[Array, ...]:
     """Return where ``a`` is not zero, as one array of positions per axis. The result is a constant for derivatives.
 
     Raises:
-        ConcretizationError: ``a`` differs between the examples of a ``vmap``.
+        ConcretizationError: the number of such elements differs between the examples of a ``vmap``.
         ValueError: ``a`` has no axis.
 
     Example:
@@ -164,7 +164,7 @@ def flatnonzero(a: ArrayLike) -> Array:
     """Return where the flattened ``a`` is not zero. The result is a constant for derivatives.
 
     Raises:
-        ConcretizationError: ``a`` differs between the examples of a ``vmap``.
+        ConcretizationError: the number of such elements differs between the examples of a ``vmap``.
 
     Example:
         >>> fnp.flatnonzero([[0.0, 3.0], [4.0, 0.0]])
@@ -177,7 +177,7 @@ def argwhere(a: ArrayLike) -> Array:
     """Return where ``a`` is not zero, one row of positions per element. The result is a constant for derivatives.
 
     Raises:
-        ConcretizationError: ``a`` differs between the examples of a ``vmap``.
+        ConcretizationError: the number of such elements differs between the examples of a ``vmap``.
 
     Example:
         >>> fnp.argwhere([[0.0, 3.0], [4.0, 0.0]])

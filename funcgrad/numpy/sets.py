@@ -63,7 +63,7 @@ def unique(
         sorted: False for an order that NumPy chooses.
 
     Raises:
-        ConcretizationError: inside a ``vmap`` over ``ar``.
+        ConcretizationError: the number of unique elements differs between the examples of a ``vmap``.
         numpy.exceptions.AxisError: an axis out of range.
 
     Example:
@@ -285,7 +285,7 @@ def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: Axes = None) -> Any:
 
     Raises:
         ValueError: another ``trim``.
-        ConcretizationError: inside a ``vmap`` over ``filt``.
+        ConcretizationError: the zeros at the ends differ between the examples of a ``vmap``.
 
     Example:
         >>> fnp.trim_zeros(np.array([0.0, 1.0, 0.0, 2.0, 0.0]))

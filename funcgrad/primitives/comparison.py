@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from funcgrad.batching import common_row
-from funcgrad.errors import ConcretizationError
 from funcgrad.kinds import elementwise, nondifferentiable
+from funcgrad.kinds.linear import loop
 from funcgrad.kinds.rules import Operation
 
 
@@ -109,12 +109,7 @@ where: Operation = elementwise(
 
 def _nonzero_batch(size: int, args: Any, batched: Any, params: Any) -> tuple[Any, bool]:
     row = common_row(args[0])
-    if row is not None:
-        return nonzero(row), False
-    raise ConcretizationError(
-        "nonzero: how many elements are not zero differs between the examples of a vmap, got a batched array. "
-        "Use the three-argument where(condition, x, y), or call it outside vmap."
-    )
+    return (loop(nonzero, size, args, batched, params), True) if row is None else (nonzero(row), False)
 
 
 nonzero: Operation = nondifferentiable("nonzero", batch=_nonzero_batch, multiple=True, data_dependent=True)

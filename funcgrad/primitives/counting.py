@@ -13,25 +13,13 @@ import numpy as np
 from funcgrad import backend
 from funcgrad.errors import ConcretizationError
 from funcgrad.kinds import nondifferentiable
-from funcgrad.kinds.linear import Batching, reduce_sum, reshape, to_batch
+from funcgrad.kinds.linear import reduce_sum, reshape, to_batch
 from funcgrad.kinds.rules import Operation
 from funcgrad.kinds.variadic import jointly_linear
 from funcgrad.primitives.arithmetic import multiply
 from funcgrad.primitives.comparison import equal, logical_not
 from funcgrad.primitives.reductions import reduce_any
 from funcgrad.typing import Shape
-
-
-def _refusing_batches(name: str, what: str) -> Batching:
-    """Return a batching rule that refuses, for an operation whose result has a length that depends on the values."""
-
-    def refuse(*_: Any) -> Any:
-        raise ConcretizationError(
-            f"{name}: {what} differs between the examples of a vmap, got a batched array. Call it outside vmap."
-        )
-
-    return refuse
-
 
 # ---- histograms --------------------------------------------------------------------------------------------
 
@@ -52,15 +40,20 @@ uniform_edges: Operation = jointly_linear(
 )
 
 
+def _refuse_batch(*_: Any) -> Any:
+    raise ConcretizationError(
+        "histogram: the number of bins that a rule finds depends on the values, which differ between the examples of a "
+        "vmap, got a batched array. Pass a number of bins, or call it outside vmap."
+    )
+
+
 def _estimated(xp: Any, x: Any, first: Any, last: Any, *, rule: str) -> Any:
     x, first, last = (np.asarray(a) for a in (x, first, last))
     return np.intp(np.histogram_bin_edges(x, rule, (first, last)).size - 1)
 
 
 #: ``estimated_bins(x, first, last, *, rule)``: the number of bins that NumPy's ``rule`` chooses for ``x``.
-estimated_bins: Operation = nondifferentiable(
-    "estimated_bins", _estimated, batch=_refusing_batches("histogram", "the number of bins that a rule finds")
-)
+estimated_bins: Operation = nondifferentiable("estimated_bins", _estimated, batch=_refuse_batch)
 
 
 def _rounding(xp: Any, x: Any) -> Any:
@@ -91,7 +84,7 @@ def _unique_positions(
 unique_positions: Operation = nondifferentiable(
     "unique_positions",
     _unique_positions,
-    batch=_refusing_batches("unique", "the number of different elements"),
+    batch="loop",
     multiple=True,
     data_dependent=True,
 )
@@ -100,7 +93,7 @@ unique_positions: Operation = nondifferentiable(
 common_positions: Operation = nondifferentiable(
     "common_positions",
     lambda xp, x, y, *, assume_unique: tuple(xp.intersect1d(x, y, assume_unique, True)[1:]),
-    batch=_refusing_batches("intersect1d", "the number of common elements"),
+    batch="loop",
     multiple=True,
     data_dependent=True,
 )

@@ -208,9 +208,9 @@ def test_batched_mask_error_names_where():
         lambda x: x[x[1] > 0],
         lambda x: fnp.compress(x > 0, x),
         lambda x: fnp.extract(x > 0, x),
-        lambda x: fnp.nonzero(x),
-        lambda x: fnp.flatnonzero(x),
-        lambda x: fnp.argwhere(x),
+        lambda x: fnp.nonzero(x > 0),
+        lambda x: fnp.flatnonzero(x > 0),
+        lambda x: fnp.argwhere(x > 0),
     ):
         with pytest.raises(ConcretizationError, match="where"):
             vmap(fun)(xs)

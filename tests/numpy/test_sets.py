@@ -8,7 +8,7 @@ import pytest
 from helpers import at_least, identical, traced
 
 import funcgrad.numpy as fnp
-from funcgrad import grad, jvp, trace, vjp, vmap
+from funcgrad import grad, hessian, jvp, trace, vjp, vmap
 from funcgrad.errors import BranchError, ConcretizationError
 
 X = np.array([3.0, 1.0, 3.0, 2.0, 1.0])
@@ -217,3 +217,27 @@ def test_differing_sizes_in_batch_raise(name):
 def test_numpy_set_functions_dispatch_on_tracers():
     identical(grad(lambda x: np.sum(np.unique(x)))(X), np.array([1.0, 1.0, 0.0, 1.0, 0.0]))
     identical(grad(lambda x: np.sum(np.setdiff1d(x, [3.0])))(X), np.array([0.0, 1.0, 0.0, 1.0, 0.0]))
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: fnp.sum(fnp.unique(fnp.concatenate([x, x[:2]])) * np.arange(4.0)),
+        lambda x: x[1] * fnp.sum(fnp.unique(x[np.array([2, 0, 2])], return_inverse=True)[1]),
+        lambda x: fnp.sum(fnp.intersect1d(x, fnp.concatenate([x[1:3], 9.0], axis=None)) ** 2),
+        lambda x: fnp.sum(fnp.trim_zeros(fnp.concatenate([0.0, x, 0.0], axis=None)) ** 3),
+        lambda x: fnp.sum(x[fnp.nonzero(x > 1.0)] ** 2),
+        lambda x: fnp.sum(x[fnp.argwhere(x[::-1] > 1.0)[:, 0]] ** 3),
+    ],
+    ids=["unique", "inverse", "intersect1d", "trim_zeros", "nonzero", "argwhere"],
+)
+def test_vmap_of_as_many_elements_in_each_example(f):
+    xs = np.array([[0.7, 1.3, -0.4, 2.1], [2.1, 0.7, 1.3, -0.4], [3.0, 0.2, 0.1, 5.0]])
+    for each in (f, grad(f), hessian(f)):
+        np.testing.assert_allclose(vmap(each)(xs), [each(x) for x in xs], rtol=1e-12)
+
+
+@pytest.mark.parametrize("f", [lambda x: fnp.unique(x), lambda x: x[fnp.nonzero(x > 2.0)]], ids=["unique", "nonzero"])
+def test_vmap_of_different_numbers_of_elements_raises(f):
+    with pytest.raises(ConcretizationError, match="differs between the examples of a vmap"):
+        vmap(f)(np.array([[1.0, 2.0, 2.0], [1.0, 2.0, 3.0]]))

@@ -124,8 +124,8 @@ class _Integrals:
         """Return the outputs of the operation, given its integrals."""
         return integrals
 
-    def _compute(self, a: Any, b: Any, *leaves: Any) -> list[Any]:
-        _check_plain(a, b, *leaves)
+    def _compute(self, *values: Any) -> list[Any]:
+        a, b, *leaves = _plain_values(*values)
         options = {name: value for name, value in self.options.items() if name != "complex_func"}
         return integrate_together(self._plain_parts(leaves), a, b, self.count, options, self.points)
 
@@ -259,8 +259,8 @@ class Integral(_Integrals):
     def _outputs(self, integrals: list[Any]) -> list[Any]:
         return [*integrals, np.float64(0.0)]
 
-    def _compute(self, a: Any, b: Any, *leaves: Any) -> list[Any]:
-        _check_plain(a, b, *leaves)
+    def _compute(self, *values: Any) -> list[Any]:
+        a, b, *leaves = _plain_values(*values)
         parts = self._plain_parts(leaves)
         found = self._by_scipy(parts, a, b)
         if self.records:
@@ -291,18 +291,19 @@ class Integral(_Integrals):
         return [np.asarray(value)[()], np.float64(abs(error))]
 
 
-def _check_plain(*values: Any) -> None:
-    """Refuse values that SciPy cannot take.
+def _plain_values(*values: Any) -> list[Any]:
+    """Return plain values, those of JAX outside of its transforms as they are.
 
     Raises:
         StagingError: a value that JAX knows only later.
         ConcretizationError: a batch: the caller then runs one example after the other.
     """
-    traced = [x for x in values if isinstance(x, Tracer)]
-    if any(backend.is_jax_tracer(plain_value(x)) for x in traced):
+    found = [plain_value(x) if isinstance(x, Tracer) and x._trace.runs_jax else x for x in values]
+    if any(map(backend.is_jax_tracer, found)):
         raise StagingError(
             "integrate.quad: points are chosen by values, got a value that is unknown while JAX traces. Call it "
             "outside of jit, or use integrate.fixed_quad, whose points are always the same."
         )
-    if traced:
+    if Tracer in map(type, found):
         raise ConcretizationError("integrate.quad: it integrates one function at a time, got a batch.")
+    return found

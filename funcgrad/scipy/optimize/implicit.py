@@ -312,8 +312,8 @@ def _has_converged(equation: Callable[[Any], Any], x: Any, linear: Callable[...,
 
 
 def differentiated(x: Any) -> bool:
-    """Whether a derivative of ``x`` is requested; ``vmap`` alone does not request one."""
-    return any(trace.differentiates for trace in traces_of([x]))
+    """Whether a derivative of ``x`` is requested, by JAX too; ``vmap`` alone does not request one."""
+    return any(trace.differentiates for trace in traces_of([x])) or backend.is_jax_tracer(plain_value(x))
 
 
 def _message(found: SearchResult) -> str:

@@ -12,6 +12,7 @@ import pytest
 import scipy.integrate
 import scipy.interpolate
 import scipy.linalg
+import scipy.optimize
 import scipy.signal
 import scipy.special
 import scipy.stats
@@ -19,7 +20,7 @@ from numpy_programs import classes, language
 
 import funcgrad.numpy as fnp
 from funcgrad import as_written, grad, hessian, vmap
-from funcgrad.errors import ConcretizationError, StagingError
+from funcgrad.errors import ConcretizationError, ConvergenceError, StagingError
 from funcgrad.interop import jit, to_jax
 
 X = np.array([0.7, 1.3, -0.4, 2.1])
@@ -245,6 +246,31 @@ def test_closure_over_values_of_other_transform():
 
     assert grad(f)(0.3) == pytest.approx(math.cos(0.3) * X[0])
     np.testing.assert_allclose(vmap(f)(np.array([0.3, 0.4])), np.sin([0.3, 0.4]) * X[0])
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: scipy.integrate.quad(lambda t: np.exp(-x[0] * t) * np.cos(x[1] * t), 0.0, x[3])[0],
+        lambda x: scipy.integrate.dblquad(lambda a, b: a * b * x[0], 0.0, 1.0, 0.0, lambda a: x[1])[0],
+        lambda x: scipy.stats.beta(2, 3).logpdf(scipy.special.expit(x)).sum(),
+    ],
+    ids=["quad", "dblquad", "beta with integers"],
+)
+def test_jax_differentiates(f):
+    np.testing.assert_allclose(to_jax(f)(X), f(X), rtol=1e-9)
+    np.testing.assert_allclose(jax.grad(to_jax(f))(X), grad(f)(X), rtol=1e-7)
+
+
+def test_root_that_has_not_converged_has_no_derivative_in_jax():
+    def f(x):
+        residual = lambda z: np.array([z[0] ** 2 + x[1] - z[1], z[1] - x[3] * z[0]])
+        return scipy.optimize.root(residual, [2.0, 3.0]).x[0]
+
+    assert to_jax(f)(X) == pytest.approx(f(X))
+    for transform in (grad, lambda f: jax.grad(to_jax(f))):
+        with pytest.raises(ConvergenceError, match="the solver has not converged"):
+            transform(f)(X)
 
 
 @pytest.mark.filterwarnings("ignore:the matrix subclass:PendingDeprecationWarning")

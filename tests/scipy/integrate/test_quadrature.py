@@ -1,5 +1,6 @@
 """Quadrature: SciPy's values for plain numbers, derivatives in limits, arguments and closures, errors."""
 
+import math
 from itertools import pairwise, product
 from typing import Any, NamedTuple
 
@@ -554,6 +555,14 @@ def test_parameter_acting_on_narrow_piece(name, given):
         np.testing.assert_allclose(bends, slope, rtol=1e-4)
         both = vmap(grad(value))(np.stack([HEIGHTS, 0.7 * HEIGHTS]))
         np.testing.assert_allclose(both, np.stack([slope, 0.7 * slope]), rtol=1e-4)
+
+
+def test_closure_of_math_functions_in_vmap():
+    """Check that a recording of all examples, whose values ``math`` looked at, serves each example alone."""
+    area = lambda x: scipy.integrate.quad(lambda t: math.exp(-x[0] * t) * math.cos(x[1] * t), 0.0, x[2])[0]
+    xs = np.array([[0.7, 1.3, 2.1], [0.5, 1.1, 1.7], [0.2, 2.0, 1.0]])
+    np.testing.assert_allclose(vmap(area)(xs), [area(x) for x in xs], rtol=1e-12)
+    np.testing.assert_allclose(vmap(grad(area))(xs), [grad(area)(x) for x in xs], rtol=1e-9)
 
 
 def test_staircase_of_powers_of_closure_value():
