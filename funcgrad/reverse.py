@@ -41,8 +41,8 @@ from funcgrad.core import (
     refuse_closure,
     shallow_copy,
     tracer_of,
+    unshare_results,
 )
-from funcgrad.ownership import unshare_results
 
 ndarray = np.ndarray
 float64 = np.float64
@@ -372,7 +372,9 @@ def make_recorder(vjp: VJP, parents: Sequence[str], saved: Sequence[str]) -> Cal
     """Make ``made(trace, ans, *parents, *saved)``, a faster ``ReverseTrace.record_result`` for one VJP rule."""
     names = {"parents": ", ".join(parents), "saved": "".join(f", {name}" for name in saved)}
     text = _RECORDER.format(record=RECORD.format(vjp="vjp", **names), **names)
-    made: Callable[..., Tracer] = generated.make_function(f"record_{vjp.operation}", text, globals(), vjp=vjp)
+    made: Callable[..., Tracer] = generated.make_function(
+        f"record_{vjp.operation}", text, globals(), vjp=vjp, __name__=vjp.__module__
+    )
     return made
 
 

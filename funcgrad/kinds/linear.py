@@ -218,7 +218,13 @@ def operation(x, *rest, **params):
     {bind}
 """
 #: The texts for results that share no memory with ``x``.
-_NEW = {"result": "made", "bind": "return bind_checked(primitive, (x, *rest), params)"}
+_NEW = {
+    "result": "made",
+    "bind": """if type(x) is Tracer and not rest and x._trace.fast:
+        made = x._trace.process(primitive, (x,), params)
+        return made if type(made) is Tracer else writable_result((x,), made)
+    return bind_checked(primitive, (x, *rest), params)""",
+}
 #: The texts for results that may share the memory of ``x``.
 _VIEW = {
     "result": "note_if_view(x, made, operation, params, v)",

@@ -20,7 +20,6 @@ from funcgrad.numpy.concretization import check_text, note_constant, strip_const
 from funcgrad.numpy.creation import as_value, with_float_numbers
 from funcgrad.numpy.layout import with_layout_of
 from funcgrad.numpy.overwriting import can_overwrite, compose_indices, overwrite, rank_of_item, write_by_mask
-from funcgrad.ownership import has_unshared_array
 from funcgrad.primitives.comparison import where
 from funcgrad.primitives.index_spec import Spec, copied_index, is_concrete, is_static, parse_index
 from funcgrad.primitives.indexing import getitem, scatter_sum
@@ -34,6 +33,7 @@ from funcgrad.writable import (
     View,
     Views,
     ViewStep,
+    has_unshared,
     is_buffer,
     is_number,
     rebind,
@@ -452,7 +452,7 @@ def _write_directly(x: Any, index: Any, y: Any, aval: Any) -> bool:
     if not buffer:
         new = overwrite(x, index, y, True)
     elif isinstance(y, Tracer):
-        new = overwrite(x._val, index, y, has_unshared_array(x, "_val"))
+        new = overwrite(x._val, index, y, has_unshared(x, "_val"))
     else:
         return False
     rebind(x, new)

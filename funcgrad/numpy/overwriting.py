@@ -29,7 +29,7 @@ from funcgrad.kinds.linear import conform, imag, real, reshape, to_batch
 from funcgrad.kinds.rules import ARRAY_MAKER
 from funcgrad.numpy.concretization import user_line
 from funcgrad.numpy.layout import with_layout_of
-from funcgrad.ownership import has_unshared, is_unshared_argument
+from funcgrad.ownership import is_unshared_argument
 from funcgrad.primitives.accumulating import copy_with_own_memory
 from funcgrad.primitives.comparison import where
 from funcgrad.primitives.index_spec import is_static, parse_index
@@ -38,7 +38,7 @@ from funcgrad.primitives.writing import write
 from funcgrad.reverse import ReverseTrace, make_recorder, vjp_of_each
 from funcgrad.typing import Shape
 from funcgrad.views import array_with_layout_of
-from funcgrad.writable import is_buffer, rebind, refresh_views, root_of, steps_of, take_steps, views_of
+from funcgrad.writable import has_unshared, is_buffer, rebind, refresh_views, root_of, steps_of, take_steps, views_of
 
 ndarray = np.ndarray
 float64 = np.float64
