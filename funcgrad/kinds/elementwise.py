@@ -242,12 +242,8 @@ class _Rules:
     def _values_to_save(
         self, known: Sequence[Any], indices: Sequence[int], promotes: Sequence[bool], dtype: Any
     ) -> list[Any]:
-        values = [known[i] for i in indices]
-        if True in promotes:
-            for k, v in enumerate(values):
-                if promotes[k] and not (type(v) is ndarray and v.dtype is dtype):
-                    values[k] = promote(v, dtype)
-        return values
+        pairs = zip(indices, promotes, strict=True)
+        return [promote(known[i], dtype) if promoted else known[i] for i, promoted in pairs]
 
     def _as_result(self, args: Sequence[Any], dtype: np.dtype[Any]) -> Sequence[Any]:
         """Return the arguments, for a complex power of a real base with the base converted to the complex dtype."""

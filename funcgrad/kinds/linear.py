@@ -629,6 +629,5 @@ def broadcast_tangent(tangent: Any, ans: Any) -> Any:
     shape, dtype = backend.shape_and_dtype_of(ans)
     if type(tangent) is complex and type(ans) is not complex:
         tangent = np.complex128(tangent)  # a Python complex number times a float64 stays Python's
-    if backend.dtype_of(tangent) != dtype:
-        tangent = conform(tangent, None, dtype)
+    tangent = conform(tangent, None, dtype)
     return tangent if backend.shape_of(tangent) == shape else broadcast_to(tangent, to=shape)
