@@ -126,12 +126,14 @@ def elementwise(
     primitive = Primitive(name, impl, rules.reverse, rules.forward, batch_rule("elementwise", lambda: rules.call))
     primitive.foreign, primitive.arithmetic = foreign, operator is not None
     primitive.operator = operator.__name__ if operator is not None and arity == 2 else None
-    short = None not in partials[:arity] and arity < 3
-    template = (_make_unary if arity == 1 else _make_binary) if short else _make_any
     rules.primitive = primitive
     if operator in _RAISING:
         primitive.number_primitive = operator_primitive(primitive, operator)
-    rules.call = template(primitive, rules, operator)
+    if arity == 3 or None in partials[:arity]:
+        kernel, foreign = operator or primitive.kernel(np), "type(arg) not in NUMPY"
+        rules.call = make_any(primitive, kernel, rules.plan_vjp, has_params=False, foreign=foreign)
+    else:
+        rules.call = (_make_unary if arity == 1 else _make_binary)(primitive, rules, operator)
     return finish_operation(primitive, rules.call)
 
 
@@ -657,9 +659,3 @@ def _record_expressions(rules: _Rules, mixed: bool) -> tuple[dict[str, VJP], dic
             vjp=name, parents="parent, second" if operands == "both" else "parent", saved=saved
         )
     return vjps, texts
-
-
-def _make_any(primitive: Primitive, rules: _Rules, operator: Callable[..., Any] | None) -> Operation:
-    """Make the function of three arguments, or of arguments some of which have no partial derivative."""
-    kernel = operator or primitive.kernel(np)
-    return make_any(primitive, kernel, rules.plan_vjp, has_params=False, foreign="type(arg) not in NUMPY")
