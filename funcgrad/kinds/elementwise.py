@@ -130,8 +130,8 @@ def elementwise(
     if operator in _RAISING:
         primitive.number_primitive = operator_primitive(primitive, operator)
     if arity == 3 or None in partials[:arity]:
-        kernel, foreign = operator or primitive.kernel(np), "type(arg) not in NUMPY"
-        rules.call = make_any(primitive, kernel, rules.plan_vjp, has_params=False, foreign=foreign)
+        kernel, other = operator or primitive.kernel(np), "type(arg) not in NUMPY"
+        rules.call = make_any(primitive, kernel, rules.plan_vjp, has_params=False, foreign=other)
     else:
         rules.call = (_make_unary if arity == 1 else _make_binary)(primitive, rules, operator)
     return finish_operation(primitive, rules.call)
