@@ -35,8 +35,6 @@ class _JaxPathEntry(optree.PyTreeEntry):  # type: ignore[misc]
 
 def adopt_classes(leaves: Iterable[Any]) -> bool:
     """Register the classes of ``leaves`` that are containers elsewhere; return whether any class was registered."""
-    if LEAVES.issuperset(map(type, leaves)):
-        return False
     before = len(_adopted)
     for leaf in leaves:
         kind = type(leaf)

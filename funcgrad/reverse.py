@@ -25,7 +25,7 @@ import sys
 from collections.abc import Callable, Sequence
 from functools import cache
 from heapq import heappop, heappush, heappushpop
-from operator import is_not, itemgetter
+from operator import attrgetter, is_not, itemgetter
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
@@ -41,8 +41,8 @@ from funcgrad.core import (
     refuse_closure,
     shallow_copy,
     tracer_of,
+    unshare_results,
 )
-from funcgrad.ownership import unshare_results
 
 ndarray = np.ndarray
 float64 = np.float64
@@ -73,11 +73,6 @@ class VJP(Protocol):
 number_of: Callable[[Record], int] = itemgetter(0)
 #: Function that returns the VJP rule of a record; None for a leaf.
 vjp_of: Callable[[Record], Any] = itemgetter(1)
-
-
-def leaf_record(number: int) -> Record:
-    """Make the record of an input."""
-    return (number, None)
 
 
 def make_record(number: int, vjp: VJP, parents: Sequence[Record], saved: Sequence[Any]) -> Record:
@@ -281,7 +276,7 @@ class CotangentAccumulator(PendingCotangent):
         if issubclass(kind, SparseCotangent) and len(set(map(type, entries))) == 1:  # the most frequent case
             self.entries = []
             return kind.sum_of(entries)
-        kinds = sorted({type(entry) for entry in entries if is_sparse(entry)}, key=_max_pending)
+        kinds = sorted({type(entry) for entry in entries if is_sparse(entry)}, key=attrgetter("max_pending"))
         for kind in kinds[:-1]:  # several kinds: an array may be both indexed and multiplied, for example
             others = [entry for entry in entries if is_sparse(entry) and type(entry) is not kind]
             mine = [entry for entry in entries if not is_sparse(entry) or type(entry) is kind]
@@ -289,10 +284,6 @@ class CotangentAccumulator(PendingCotangent):
         if entries is self.entries:
             entries, self.entries = entries, []
         return kinds[-1].sum_of(entries) if kinds else entries[0]
-
-
-def _max_pending(kind: type[SparseCotangent]) -> int:
-    return kind.max_pending
 
 
 def is_sparse(ct: Any) -> bool:
@@ -332,7 +323,7 @@ class ReverseTrace(Trace):
     def leaf(self, value: Any) -> Tracer:
         """Make a read-only input of the function."""
         made = Tracer()
-        made._trace, made.node, made.alias = self, leaf_record(next(self.counter)), READ_ONLY
+        made._trace, made.node, made.alias = self, (next(self.counter), None), READ_ONLY
         if type(value) is ndarray:
             made._val, made.aval = value, value.shape if value.dtype is DOUBLE else None
         elif type(value) is float64:
@@ -372,7 +363,9 @@ def make_recorder(vjp: VJP, parents: Sequence[str], saved: Sequence[str]) -> Cal
     """Make ``made(trace, ans, *parents, *saved)``, a faster ``ReverseTrace.record_result`` for one VJP rule."""
     names = {"parents": ", ".join(parents), "saved": "".join(f", {name}" for name in saved)}
     text = _RECORDER.format(record=RECORD.format(vjp="vjp", **names), **names)
-    made: Callable[..., Tracer] = generated.make_function(f"record_{vjp.operation}", text, globals(), vjp=vjp)
+    made: Callable[..., Tracer] = generated.make_function(
+        f"record_{vjp.operation}", text, globals(), vjp=vjp, __name__=vjp.__module__
+    )
     return made
 
 

@@ -17,6 +17,7 @@ axes; unset for a number, and for an array from which no view was taken yet.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from threading import get_ident
@@ -25,7 +26,7 @@ from weakref import ref
 
 import numpy as np
 
-from funcgrad import backend, blocks, tree
+from funcgrad import backend, blocks, ownership, tree
 from funcgrad.core import READ_ONLY, Primitive, Trace, Tracer, is_in_transform, plain_value, shallow_copy
 from funcgrad.forward import ForwardTrace
 from funcgrad.shared_state import unfinished_traces, write_lock
@@ -284,8 +285,6 @@ def as_inner_results(values: Sequence[Any], given: Any) -> list[Any]:
     Arrays become buffers, whose memory counts as shared, since a tape may hold it. Arrays stay arrays if the transform
     was ``given`` (a tree) ordinary arrays only.
     """
-    if {Tracer}.issuperset(map(type, values)):
-        return list(values)
     leaves = tree.leaves(given)
     ordinary = any(type(x) is ndarray and x.ndim for x in leaves) and Tracer not in map(type, leaves)
     return [x if ordinary and type(x) is ndarray else _as_result(x) for x in values]
@@ -311,6 +310,15 @@ def as_argument(x: Any) -> Any:
     elif type(made) is not ndarray and made is not x:  # from a buffer of another library
         made = as_constant(made)
     return made
+
+
+def has_unshared(holder: Any, name: str) -> bool:
+    """Whether only ``holder`` refers to its attribute ``name``, a tracer or an ndarray with its own memory."""
+    value = getattr(holder, name)
+    if type(value) is ndarray and (value.base is not None or not value.flags.writeable):
+        return False
+    del value
+    return sys.getrefcount(getattr(holder, name)) == ownership.ATTRIBUTE
 
 
 def rebind(x: Tracer, new: Any) -> None:

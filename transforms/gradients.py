@@ -220,7 +220,7 @@ def _differentiate(fun: Callable[..., Any], options: Options, args: Any, kwargs:
     cts = complete_derivatives(found, live)
     if has_aux:
         aux = owned_aux(aux, args)
-    if inside:
+    if inside and not {Tracer}.issuperset(map(type, (value, *cts))):
         value, *cts = as_inner_results([value, *cts], args)
     return value, rebuild(cts), aux
 

@@ -4,31 +4,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any, NamedTuple, Never, ParamSpec, TypeAlias
+from typing import Any, Never, ParamSpec, TypeAlias
 
 import numpy as np
 
 from funcgrad import backend, tree
 from funcgrad.batching import BatchTrace, named_axes
-from funcgrad.core import Tracer, describe, is_array, is_plain_float, shallow_copy
+from funcgrad.core import Tracer, describe, is_array, is_in_transform, is_plain_float, shallow_copy, unshare_results
 from funcgrad.errors import InputError, ShapeError
+from funcgrad.foreign_nodes import LEAVES
 from funcgrad.kinds.linear import permute, to_batch
-from funcgrad.ownership import unshare_results
 from funcgrad.transforms.arguments import check_leaf
 from funcgrad.transforms.transformed import Transformed, check_callable, hide_extra_kwargs
 from funcgrad.typing import PyTree
-from funcgrad.writable import as_results
+from funcgrad.writable import as_inner_results
 
 P = ParamSpec("P")
 #: Function that names the argument of a leaf, given the leaf's number. It is slow, so only errors call it.
 Where: TypeAlias = Callable[[int], str]
-
-
-class _Options(NamedTuple):
-    in_axes: Any
-    out_axes: Any
-    axis_name: Any
-    axis_size: int | None
 
 
 @hide_extra_kwargs
@@ -74,7 +67,7 @@ def vmap(
         )
     in_axes = tuple(in_axes) if isinstance(in_axes, list) else in_axes
     summary = "Vectorized version of {fun}: maps it over an axis of its arguments."
-    return Transformed(run_vmap, fun, _Options(in_axes, out_axes, axis_name, axis_size), summary)
+    return Transformed(run_vmap, fun, (in_axes, out_axes, axis_name, axis_size), summary)
 
 
 def _hint_for_in_axes(given: Any) -> str:
@@ -84,7 +77,7 @@ def _hint_for_in_axes(given: Any) -> str:
     return "Wrap a tree for the first argument as (tree,)."
 
 
-def run_vmap(fun: Callable[..., Any], options: _Options, args: Any, kwargs: Any) -> Any:
+def run_vmap(fun: Callable[..., Any], options: tuple[Any, Any, Any, int | None], args: Any, kwargs: Any) -> Any:
     """Run a call of ``vmap(fun)``."""
     in_axes, out_axes, axis_name, axis_size = options
     if isinstance(in_axes, tuple) and len(in_axes) != len(args):
@@ -92,13 +85,14 @@ def run_vmap(fun: Callable[..., Any], options: _Options, args: Any, kwargs: Any)
             f"vmap: in_axes has {len(in_axes)} entries for {len(args)} positional arguments, got {in_axes}. "
             "Give one entry per positional argument."
         )
-    leaves, spec = tree.flatten((args, kwargs))
+    plain = not kwargs and LEAVES.issuperset(map(type, args))  # then the arguments are the leaves
+    leaves, spec = (list(args), None) if plain else tree.flatten((args, kwargs))
+    positional = len(leaves) if spec is None else spec.children()[0].num_leaves
 
     def where(number: int) -> str:
         return _argument_in_words(tree.flatten_with_path((args, kwargs))[0][number])
 
-    in_args = spec.children()[0]
-    axes = [*_axis_per_leaf("in_axes", in_axes, args, in_args), *[0] * (len(leaves) - in_args.num_leaves)]
+    axes = [*_axis_per_leaf("in_axes", in_axes, args, positional), *[0] * (len(leaves) - positional)]
     axes, size = _resolve_axes(leaves, axes, where, axis_size)
     scope = named_axes.get()
     trace = BatchTrace(size)
@@ -109,10 +103,10 @@ def run_vmap(fun: Callable[..., Any], options: _Options, args: Any, kwargs: Any)
             leaf if axis is None else trace.leaf(moveaxis(leaf, axis, 0))
             for leaf, axis in zip(leaves, axes, strict=True)
         ]
-        new_args, new_kwargs = tree.unflatten(spec, wrapped)
+        new_args, new_kwargs = (wrapped, kwargs) if spec is None else spec.unflatten(wrapped)
         out = fun(*new_args, **new_kwargs)
-        results, out_spec = tree.flatten(out)
-        out_places = _axis_per_leaf("out_axes", out_axes, out, out_spec)
+        results, out_spec = ([out], None) if type(out) in LEAVES else tree.flatten(out)
+        out_places = _axis_per_leaf("out_axes", out_axes, out, len(results))
         placed = [
             _move_batch_axis(trace, leaf, axis, i)
             for i, (leaf, axis) in enumerate(zip(results, out_places, strict=True))
@@ -121,18 +115,21 @@ def run_vmap(fun: Callable[..., Any], options: _Options, args: Any, kwargs: Any)
         named_axes.set(scope)
         trace.close()
     del wrapped, new_args, new_kwargs, out, results  # the caller alone owns the values from now on
-    return tree.unflatten(out_spec, as_results(unshare_results(placed), (args, kwargs)))
+    unshare_results(placed)
+    if is_in_transform():
+        placed = as_inner_results(placed, (args, kwargs))
+    return placed[0] if out_spec is None else out_spec.unflatten(placed)
 
 
-def _axis_per_leaf(name: str, axes: Any, value: PyTree, spec: tree.PyTreeSpec) -> list[Any]:
-    """Return the entry of ``axes``, a prefix tree of ``value``, which has the structure ``spec``, for each leaf."""
+def _axis_per_leaf(name: str, axes: Any, value: PyTree, count: int) -> list[Any]:
+    """Return the entry of ``axes``, a prefix tree of ``value``, for each of the ``count`` leaves of ``value``."""
     if axes is None or isinstance(axes, int):
-        return [axes] * spec.num_leaves
+        return [axes] * count
     try:
         return tree.broadcast_prefix(axes, value)
     except ValueError as error:
         raise ShapeError(
-            f"vmap: {name} does not fit, got {axes} for a value of structure {tree.drawn(spec)}. "
+            f"vmap: {name} does not fit, got {axes} for a value of structure {tree.drawn(tree.structure(value))}. "
             f"It must be an int, None, or a prefix of that structure. ({error})"
         ) from None
 

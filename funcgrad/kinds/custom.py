@@ -7,7 +7,8 @@ missing, the module transposes the VJP rule, which is linear in the cotangents, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -213,7 +214,7 @@ def _batch(within: BatchTrace, args: Leaves, batched: tuple[bool, ...], params: 
         return _mapped(within, rules.fun, leaves, flags)
 
     def fwd(*leaves: Any) -> tuple[list[Any], Any]:
-        with _OpenBatch(within) as trace:
+        with _open_batch(within) as trace:
             outs, residuals = rules.fwd(*_wrap(trace, leaves, flags))  # type: ignore[misc]
             kept, spec = tree.flatten(residuals)
             hidden = are_tracers_of(trace, kept)
@@ -253,32 +254,27 @@ def _batch(within: BatchTrace, args: Leaves, batched: tuple[bool, ...], params: 
     return custom_call(*args, rules=mapped), True
 
 
-class _OpenBatch:
+@contextmanager
+def _open_batch(within: BatchTrace) -> Generator[BatchTrace]:
     """Context manager: the trace of the ``vmap`` of a rule, or after its end a new trace of the same size."""
-
-    def __init__(self, within: BatchTrace) -> None:
-        self.within = within
-
-    def __enter__(self) -> BatchTrace:
-        self.trace = (
-            self.within if self.within.open or join_repetition(self.within.level) else BatchTrace(self.within.size)
-        )
-        return self.trace
-
-    def __exit__(self, *error: object) -> None:
-        if self.trace is not self.within:
-            self.trace.close()
+    if within.open or join_repetition(within.level):
+        yield within
+    else:
+        trace = BatchTrace(within.size)
+        try:
+            yield trace
+        finally:
+            trace.close()
 
 
 def _wrap(trace: BatchTrace, leaves: Leaves, flags: Sequence[bool]) -> list[Any]:
-    return [_as_tracer_of(trace, x, f) for x, f in zip(leaves, flags, strict=True)]
-
-
-def _as_tracer_of(trace: BatchTrace, x: Any, batched: bool) -> Any:
-    """Return ``x`` as a tracer of ``trace`` if it is batched; wrap tracers of inner traces, which would take over."""
-    if not batched and isinstance(x, Tracer) and x._trace.level > trace.level:
-        return tracer_of(to_batch(x, trace.size), trace)
-    return tracer_of(x, trace) if batched else x
+    """Return batched leaves as tracers of ``trace``; batch tracers of inner traces, too, which would take over."""
+    return [
+        tracer_of(x if batched else to_batch(x, trace.size), trace)
+        if batched or (isinstance(x, Tracer) and x._trace.level > trace.level)
+        else x
+        for x, batched in zip(leaves, flags, strict=True)
+    ]
 
 
 def _with_batch_axis(trace: BatchTrace, x: Any) -> Any:
@@ -290,7 +286,7 @@ def _with_batch_axis(trace: BatchTrace, x: Any) -> Any:
 
 def _mapped(within: BatchTrace, fun: Callable[..., list[Any]], leaves: Leaves, flags: Sequence[bool]) -> list[Any]:
     """Map ``fun`` over a batch, with leading batch axes in arguments and results."""
-    with _OpenBatch(within) as trace:
+    with _open_batch(within) as trace:
         return [_with_batch_axis(trace, out) for out in fun(*_wrap(trace, leaves, flags))]
 
 

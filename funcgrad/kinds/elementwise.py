@@ -126,12 +126,14 @@ def elementwise(
     primitive = Primitive(name, impl, rules.reverse, rules.forward, batch_rule("elementwise", lambda: rules.call))
     primitive.foreign, primitive.arithmetic = foreign, operator is not None
     primitive.operator = operator.__name__ if operator is not None and arity == 2 else None
-    short = None not in partials[:arity] and arity < 3
-    template = (_make_unary if arity == 1 else _make_binary) if short else _make_any
     rules.primitive = primitive
     if operator in _RAISING:
         primitive.number_primitive = operator_primitive(primitive, operator)
-    rules.call = template(primitive, rules, operator)
+    if arity == 3 or None in partials[:arity]:
+        kernel, other = operator or primitive.kernel(np), "type(arg) not in NUMPY"
+        rules.call = make_any(primitive, kernel, rules.plan_vjp, has_params=False, foreign=other)
+    else:
+        rules.call = (_make_unary if arity == 1 else _make_binary)(primitive, rules, operator)
     return finish_operation(primitive, rules.call)
 
 
@@ -242,12 +244,8 @@ class _Rules:
     def _values_to_save(
         self, known: Sequence[Any], indices: Sequence[int], promotes: Sequence[bool], dtype: Any
     ) -> list[Any]:
-        values = [known[i] for i in indices]
-        if True in promotes:
-            for k, v in enumerate(values):
-                if promotes[k] and not (type(v) is ndarray and v.dtype is dtype):
-                    values[k] = promote(v, dtype)
-        return values
+        pairs = zip(indices, promotes, strict=True)
+        return [promote(known[i], dtype) if promoted else known[i] for i, promoted in pairs]
 
     def _as_result(self, args: Sequence[Any], dtype: np.dtype[Any]) -> Sequence[Any]:
         """Return the arguments, for a complex power of a real base with the base converted to the complex dtype."""
@@ -661,9 +659,3 @@ def _record_expressions(rules: _Rules, mixed: bool) -> tuple[dict[str, VJP], dic
             vjp=name, parents="parent, second" if operands == "both" else "parent", saved=saved
         )
     return vjps, texts
-
-
-def _make_any(primitive: Primitive, rules: _Rules, operator: Callable[..., Any] | None) -> Operation:
-    """Make the function of three arguments, or of arguments some of which have no partial derivative."""
-    kernel = operator or primitive.kernel(np)
-    return make_any(primitive, kernel, rules.plan_vjp, has_params=False, foreign="type(arg) not in NUMPY")

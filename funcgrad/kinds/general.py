@@ -552,16 +552,11 @@ def _forward(rules: _Rules, jvp_rules: Sequence[Any], multiple: bool) -> Rule:
         if total is None:
             return ans, None
         if not multiple:
-            return ans, _in_dtype_of(total, ans)
-        return ans, [_in_dtype_of(t, a) if backend.is_inexact(a) else None for a, t in zip(ans, total, strict=True)]
+            return ans, conform(total, None, backend.dtype_of(ans))
+        pairs = zip(ans, total, strict=True)
+        return ans, [conform(t, None, backend.dtype_of(a)) if backend.is_inexact(a) else None for a, t in pairs]
 
     return forward
-
-
-def _in_dtype_of(tangent: Any, ans: Any) -> Any:
-    """Convert ``tangent`` to the dtype of ``ans``, the result to which it belongs."""
-    dtype = backend.dtype_of(ans)
-    return tangent if tangent is None or backend.dtype_of(tangent) == dtype else conform(tangent, None, dtype)
 
 
 def _wrong_number(name: str, rules: int, args: Any) -> InputError:

@@ -225,7 +225,13 @@ def operation(x, *rest, **params):
     {bind}
 """
 #: The texts for results that share no memory with ``x``.
-_NEW = {"result": "made", "bind": "return bind_checked(primitive, (x, *rest), params)"}
+_NEW = {
+    "result": "made",
+    "bind": """if type(x) is Tracer and not rest and x._trace.fast:
+        made = x._trace.process(primitive, (x,), params)
+        return made if type(made) is Tracer else writable_result((x,), made)
+    return bind_checked(primitive, (x, *rest), params)""",
+}
 #: The texts for results that may share the memory of ``x``.
 _VIEW = {
     "result": "note_if_view(x, made, operation, params, v)",
@@ -630,6 +636,5 @@ def broadcast_tangent(tangent: Any, ans: Any) -> Any:
     shape, dtype = backend.shape_and_dtype_of(ans)
     if type(tangent) is complex and type(ans) is not complex:
         tangent = np.complex128(tangent)  # a Python complex number times a float64 stays Python's
-    if backend.dtype_of(tangent) != dtype:
-        tangent = conform(tangent, None, dtype)
+    tangent = conform(tangent, None, dtype)
     return tangent if backend.shape_of(tangent) == shape else broadcast_to(tangent, to=shape)

@@ -2,6 +2,16 @@
 
 After a write the object refers to a new value, see ``writable``. If nothing else refers to the memory, the write
 happens in place, so filling an array of n elements one by one costs n writes, not n copies.
+
+A write in place goes level by level, from the innermost trace down to the ndarray. The ndarray is written to in place
+if nothing else refers to it or to the tracers around it. Each level adds what it adds for the primitive ``write``:
+reverse mode a record, forward mode the same write to the tangent, a batch an axis. Backward passes write zeros to
+cotangents in the same way.
+
+If both sides of a write share memory, NumPy may write one element after the other. ``x[:] = x[::-1]`` reads all
+elements before it writes. ``x[mask] = x[::-1]``, with a mask of all axes, and ``x.flat[...] = x[::-1]`` do not: late
+reads see early writes. For traced arrays NumPy makes the same write to an array of element positions, which then
+tells for each element where its value comes from.
 """
 
 from __future__ import annotations
@@ -13,41 +23,58 @@ from typing import Any, NoReturn
 import numpy as np
 
 from funcgrad import backend, blocks
-from funcgrad.core import READ_ONLY, Tracer, aval_of, describe, is_array, shallow_copy
+from funcgrad.batching import BatchTrace
+from funcgrad.core import DOUBLE, READ_ONLY, Tracer, aval_of, describe, is_array, shallow_copy, tracer_of
 from funcgrad.errors import InputError, ReadOnlyError
-from funcgrad.kinds.linear import astype, broadcast_to, imag, permute, real, reshape
+from funcgrad.forward import ForwardTrace
+from funcgrad.graph import GraphTrace
+from funcgrad.kinds.linear import astype, conform, imag, permute, real, reshape, to_batch
+from funcgrad.kinds.rules import ARRAY_MAKER
 from funcgrad.numpy.concretization import check_text, note_constant, strip_constant_tracers, user_line
 from funcgrad.numpy.creation import as_value, with_float_numbers
+from funcgrad.numpy.items import (
+    as_where_mask,
+    check_dtype,
+    compose_indices,
+    never_repeats,
+    rank_of_item,
+    with_items_set,
+    without_excess_axes,
+)
 from funcgrad.numpy.layout import with_layout_of
-from funcgrad.numpy.overwriting import can_overwrite, compose_indices, overwrite, rank_of_item, write_by_mask
-from funcgrad.ownership import has_unshared_array
+from funcgrad.ownership import is_unshared_argument
+from funcgrad.primitives.accumulating import copy_with_own_memory
 from funcgrad.primitives.comparison import where
-from funcgrad.primitives.index_spec import Spec, copied_index, is_concrete, is_static, parse_index
-from funcgrad.primitives.indexing import getitem, scatter_sum
-from funcgrad.primitives.reductions import reduce_all
-from funcgrad.primitives.writing import shape_of_region, winners, write
+from funcgrad.primitives.index_spec import copied_index, is_concrete, is_static, parse_index
+from funcgrad.primitives.indexing import getitem
+from funcgrad.primitives.writing import write
+from funcgrad.reverse import ReverseTrace, make_recorder, vjp_of_each
 from funcgrad.shared_state import write_lock
-from funcgrad.typing import Array, Shape
+from funcgrad.typing import Shape
+from funcgrad.views import array_with_layout_of
 from funcgrad.writable import (
     CONSTANTS,
-    Proxy,
     View,
     Views,
     ViewStep,
+    has_unshared,
     is_buffer,
     is_number,
     rebind,
     refresh_views,
     root_of,
     steps_of,
+    take_steps,
     unshare,
     views_of,
 )
 
 ndarray = np.ndarray
+float64 = np.float64
 _NUMPY = frozenset((ndarray, int, float, complex, np.float64, np.float32, np.int64))
 #: Types that are known not to be tables.
 _NUMPY_OR_TRACER = _NUMPY | {Tracer}
+_ARRAY = frozenset((ndarray,))
 
 
 def set_item(x: Tracer, index: Any, y: Any) -> None:
@@ -85,7 +112,7 @@ def _set_item(x: Tracer, index: Any, y: Any) -> None:
         return
     aval = aval_of(y)
     if aval is None or aval_of(x._val) is None:
-        _check_dtype(x, y)
+        check_dtype(x, y)
     if type(getattr(y, "alias", None)) is View and _is_item_of(x, index, y):
         return
     if type(index) is not int and write_by_mask(x, index, y):
@@ -145,6 +172,200 @@ def _write_root(x: Tracer, index: Any, y: Any, aval: Any) -> None:
         (views if type(views) is Views else views_of(x)).written = True
     if views:
         refresh_views(x)
+
+
+def _write_directly(x: Any, index: Any, y: Any, aval: Any) -> bool:
+    """Do the most common writes on a fast path, without a copy if nothing else refers to the memory.
+
+    Returns:
+        Whether the write was done; False for writes that need the general path.
+    """
+    buffer, one = x._trace is CONSTANTS, type(index) is int
+    if not (one or is_concrete(index)) or not can_overwrite(x._val if buffer else x, index, y):
+        return False
+    if not (one or is_static(index)):
+        if isinstance(y, Tracer) and not never_repeats(index, x.shape):
+            return False
+        index = copied_index(index)
+    have = aval if type(aval) is tuple else () if aval is not None else backend.shape_of(y)
+    if have and len(have) > rank_of_item(index, len(x.shape)):
+        y = without_excess_axes(y, np.broadcast_to(np.False_, x.shape)[index].shape)
+    if not buffer:
+        new = overwrite(x, index, y, True)
+    elif isinstance(y, Tracer):
+        new = overwrite(x._val, index, y, has_unshared(x, "_val"))
+    else:
+        return False
+    rebind(x, new)
+    return True
+
+
+def can_overwrite(x: Any, index: Any, y: Any, ignore_observers: bool = False) -> bool:
+    """Whether ``overwrite`` can write ``y`` to ``x[index]``; the primitive ``write`` does the other cases.
+
+    ``ignore_observers`` ignores open blocks that observe operations.
+    """
+    batched = (0 if type(x) is ndarray else _fast_path_flags(x, _ARRAY, ignore_observers)) | _fast_path_flags(
+        y, _NUMPY, ignore_observers
+    )
+    if batched & _UNKNOWN:
+        return False
+    return not batched or is_static(index) or (type(index) is ndarray and index.dtype.kind in "iu")
+
+
+#: Flags in the result of ``_fast_path_flags``: a batch, and a value without a fast path.
+_BATCH, _UNKNOWN = 1, 2
+
+
+def _fast_path_flags(x: Any, kinds: frozenset[type], ignore_observers: bool) -> int:
+    """Return flags: whether ``x`` is a batch, and whether its plain value is not of ``kinds`` or has no fast path."""
+    found = 0
+    while type(x) is Tracer:
+        trace = x._trace
+        if type(trace) not in _OVERWRITERS or not (trace.fast or ignore_observers or trace.may_use_fast_path()):
+            return _UNKNOWN
+        if trace.hidden_axes:
+            found |= _BATCH
+        elif type(trace) is ForwardTrace:
+            found |= _fast_path_flags(x.link, kinds, ignore_observers)
+        x = x._val
+    return found if type(x) in kinds else _UNKNOWN
+
+
+def overwrite(x: Any, index: Any, y: Any, alone: bool) -> Any:
+    """Return ``x`` with ``y`` at ``index``, written in place if ``alone``: nothing else refers to ``x``."""
+    if type(x) is ndarray and type(y) in _NUMPY:
+        if not alone:
+            x = x.copy("K")
+        x[index] = y
+        return x
+    x_is_here, y_is_here = isinstance(x, Tracer), isinstance(y, Tracer)
+    if x_is_here and y_is_here and y._trace is not x._trace:
+        x_is_here, y_is_here = x._trace.level > y._trace.level, y._trace.level > x._trace.level
+    overwriter = _OVERWRITERS[type((x if x_is_here else y)._trace)]
+    if overwriter is _overwrite_forward:
+        return _overwrite_forward(x, index, y, x_is_here, y_is_here, alone)
+    if x_is_here:
+        alone = alone and has_unshared(x, "_val")
+    return overwriter(x, index, y, x_is_here, y_is_here, x._val if x_is_here else x, alone)
+
+
+def _overwrite_reverse(x: Any, index: Any, y: Any, x_is_here: bool, y_is_here: bool, old: Any, alone: bool) -> Tracer:
+    """Overwrite in reverse mode."""
+    trace, w = (x if x_is_here else y)._trace, y._val if y_is_here else y
+    shape, dtype = ((), DOUBLE) if type(w) is float64 or type(w) is float else backend.shape_and_dtype_of(w)
+    first, second = y.node if y_is_here else None, x.node if x_is_here else None
+    ans = overwrite(old, index, w, alone)
+    if x_is_here and y_is_here:
+        return _record_both(trace, ans, first, second, index, shape, dtype)
+    return (
+        _record_array(trace, ans, second, index)
+        if x_is_here
+        else _record_written(trace, ans, first, index, shape, dtype)
+    )
+
+
+def _overwrite_forward(x: Any, index: Any, y: Any, x_is_here: bool, y_is_here: bool, alone: bool) -> Tracer:
+    """Overwrite in forward mode; value and tangent in place if ``alone`` and only ``x`` refers to them."""
+    if x_is_here:
+        own_tangent, own_value = alone and has_unshared(x, "link"), alone and has_unshared(x, "_val")
+        tangent = overwrite(x.link, index, y.link if y_is_here else 0.0, own_tangent)
+        value = overwrite(x._val, index, y._val if y_is_here else y, own_value)
+    else:
+        zeros = np.zeros(*backend.shape_and_dtype_of(x))
+        tangent, value = overwrite(zeros, index, y.link, True), overwrite(x, index, y._val, alone)
+    return tracer_of(value, (x if x_is_here else y)._trace, tangent)
+
+
+def _overwrite_batch(x: Any, index: Any, y: Any, x_is_here: bool, y_is_here: bool, old: Any, alone: bool) -> Tracer:
+    """Overwrite in a batch, whose axis comes first."""
+    trace = (x if x_is_here else y)._trace
+    w = y._val if y_is_here else y
+    if y_is_here:
+        have = w.shape[1:] if type(w) is ndarray else backend.shape_of(w)[1:]
+        rank = old.ndim - x_is_here if type(old) is ndarray else len(x.shape)
+        missing = rank_of_item(index, rank) - len(have)
+        w = reshape(w, to=(trace.size, *(1,) * missing, *have)) if missing > 0 else w
+        w = reshape(w, to=(trace.size, *have[-missing:])) if missing < 0 else w
+    if not x_is_here:
+        old, alone = to_batch(old, trace.size), False
+    whole = (slice(None), *index) if type(index) is tuple else (slice(None), index)
+    return tracer_of(overwrite(old, whole, w, alone), trace)
+
+
+def _overwrite_graph(x: Any, index: Any, y: Any, x_is_here: bool, y_is_here: bool, old: Any, alone: bool) -> Tracer:
+    """Overwrite in a graph, recorded as the primitive ``write``."""
+    trace = (x if x_is_here else y)._trace
+    spec, arrays, _ = parse_index(index, backend.shape_of(x))
+    operands = [x if x_is_here else _copy_for_graph(old), y if y_is_here else _copy_for_graph(y), *arrays]
+    slots = tuple([trace.slot_of(a) for a in operands])
+    ans = overwrite(old, index, y._val if y_is_here else y, alone)
+    made: Tracer = trace.record_result(write.primitive, slots, {"spec": spec}, ans)
+    return made
+
+
+def _copy_for_graph(x: Any) -> Any:
+    """Return a copy of ``x`` (shallow for a tracer) for a graph to keep, because the program may write to ``x``."""
+    if isinstance(x, Tracer):
+        return shallow_copy(x)
+    return x.copy("K") if type(x) is ndarray else x
+
+
+_OVERWRITERS: dict[type, Callable[..., Any]] = {
+    ReverseTrace: _overwrite_reverse,
+    ForwardTrace: _overwrite_forward,
+    BatchTrace: _overwrite_batch,
+    GraphTrace: _overwrite_graph,
+}
+
+
+def _written_cotangent(ct: Any, index: Any, shape: Shape, dtype: Any) -> Any:
+    """Return the cotangent of the value that was written."""
+    if type(ct) is ndarray and dtype is DOUBLE and type(one := ct[index]) is float64 and not shape:  # frequent case
+        return one
+    rest = len(backend.shape_of(ct)) - index.ndim if type(index) is ndarray and index.dtype.kind == "b" else -1
+    if len(shape) <= rest:  # the same order of additions as for a traced mask
+        part = where(index.reshape(*index.shape, *(1,) * rest), ct, 0.0)
+    else:
+        part = copy_with_own_memory(getitem(ct, index))
+    extra = len(shape) - len(backend.shape_of(part))
+    if extra > 0:  # leading axes of length 1, which NumPy drops
+        return reshape(conform(part, shape[extra:], dtype), to=shape)
+    return conform(part, shape, dtype)
+
+
+def _array_cotangent(ct: Any, index: Any) -> Any:
+    """Return the cotangent of the array that was written to; change it in place if only the backward pass holds it."""
+    alone = is_unshared_argument(ct)  # before the next call adds a reference
+    return _with_zeros_at(ct, index, alone)
+
+
+def _with_zeros_at(ct: Any, index: Any, alone: bool) -> Any:
+    """Return a cotangent with zeros at the elements that were overwritten."""
+    if type(ct) is ndarray:
+        if not alone:
+            ct = ct.copy()
+        ct[index] = 0
+        return ct
+    if can_overwrite(ct, index, 0.0):
+        return overwrite(ct, index, 0.0, alone)
+    spec, arrays, to = parse_index(index, backend.shape_of(ct))
+    ans = write(ct if to is None else reshape(ct, to=to), 0.0, *arrays, spec=spec)
+    return ans if to is None else reshape(ans, to=backend.shape_of(ct))
+
+
+_SHARED = {"__name__": __name__, "cleared": _array_cotangent, "written": _written_cotangent}
+_ARRAY_RULE, _WRITTEN_RULE = "cleared(ct, index)", "written(ct, index, shape, dtype)"
+
+
+def _recorder(answers: list[str], saved: list[str]) -> Callable[..., Tracer]:
+    """Return the function that records a write; the written value is the first parent, because its rule only reads."""
+    return make_recorder(vjp_of_each("write", answers, saved, _SHARED), ["first", "second"][: len(answers)], saved)
+
+
+_record_array = _recorder([_ARRAY_RULE], ["index"])
+_record_written = _recorder([_WRITTEN_RULE], ["index", "shape", "dtype"])
+_record_both = _recorder([_WRITTEN_RULE, _ARRAY_RULE], ["index", "shape", "dtype"])
 
 
 def _write_constant(x: Tracer, index: Any, y: Any) -> None:
@@ -225,24 +446,6 @@ def _watch_exchange(x: Tracer, index: Any, y: Any, views: Views) -> None:
     views.half_exchange = (there, mine.steps) if there else None
 
 
-def _check_dtype(x: Tracer, y: Any) -> None:
-    """Refuse a write that would lose a derivative or an imaginary part."""
-    if isinstance(y, str) or not is_array(y):
-        raise InputError(f"x[i] = y: only numbers can be written, got {describe(y)}{user_line()}. Convert it first.")
-    kind, new = x.dtype.kind, backend.dtype_of(y).kind
-    if new == "c" and kind != "c":
-        raise InputError(
-            f"x[i] = y: complex numbers are written to an array of dtype {x.dtype}, got {describe(y)}{user_line()}. "
-            "Make the array with dtype=complex, or write y.real."
-        )
-    if kind in "biu" and isinstance(y, Tracer) and backend.is_inexact(y):
-        raise InputError(
-            f"x[i] = y: traced numbers are written to an array of dtype {x.dtype}, which would cut the derivative, got "
-            f"{describe(y)}{user_line()}. Make the array with dtype=float; where rounding is meant, write "
-            f"y.astype({str(x.dtype)!r})."
-        )
-
-
 def _is_item_of(x: Tracer, index: Any, y: Any) -> bool:
     """Whether the view ``y`` is ``x[index]``, as at the end of ``x[index] += ...``: the write is already done."""
     mine: View = y.alias
@@ -287,175 +490,54 @@ def _write_through(x: Tracer, alias: View, index: Any, y: Any) -> None:
     refresh_views(root)
 
 
-def cast_for_write(y: Any, x: Array) -> Any:
-    """Convert ``y`` to the dtype of ``x``, for a write to ``x``.
-
-    Raises:
-        InputError: a derivative or an imaginary part would be lost.
-    """
-    _check_dtype(x, y)
-    dtype = backend.dtype_of(x)
-    if type(y) in _NUMBERS:
-        return np.asarray(y).astype(dtype)[()]
-    if backend.dtype_of(y) == dtype:
-        return y
-    return astype(y, to=dtype) if backend.is_inexact(y) and backend.is_inexact(x) else _cast(y, dtype)
-
-
-def _cast(y: Any, dtype: Any) -> Any:
-    """Convert a constant to another dtype."""
-    array = y if isinstance(y, Tracer) or backend.namespace_of(y) is not np else np.asarray(y)
-    return array.astype(dtype)
-
-
-def with_items_set(x: Array, index: Any, y: Any, unique: bool = False) -> Array:
-    """Return a new array, ``x`` with ``y`` at ``index``, in the dtype of ``x``; the last write to an element wins.
-
-    ``unique=True`` promises that ``index`` names no element twice.
-    """
-    shape, dtype = backend.shape_and_dtype_of(x)
-    other = type(y) not in _NUMBERS and backend.dtype_of(y) != dtype
-    rounds = other and backend.is_inexact(y) and backend.is_inexact(x)
-    y = _cast(y, dtype) if other and not rounds else y
-    chosen = as_where_mask(index, shape, backend.shape_of(y))
-    if chosen is not None:
-        ans = where(chosen, dtype.type(y) if type(y) in _NUMBERS else y, x)
-        return astype(ans, to=dtype) if backend.dtype_of(ans) != dtype else ans
-    spec, arrays, to = parse_index(index, shape)
-    if to is not None:
-        x = reshape(x, to=to)
-    region_shape = shape_of_region(spec, arrays, shape if to is None else to)
-    y = without_excess_axes(y, region_shape)
-    if arrays and not unique and _is_traced(y) and _may_repeat(spec, arrays, backend.shape_of(x)):
-        ans = _write_last_values(x, y, spec, arrays, region_shape)
-    else:  # ``write`` rounds, so its cotangent is first rounded, then summed, as for a write in place
-        ans = write(x, y, *arrays, spec=spec)
-    return ans if to is None else reshape(ans, to=shape)
-
-
-_NUMBERS = frozenset((bool, int, float, complex))
-
-
-def _is_traced(y: Any) -> bool:
-    return backend.namespace_of(y) is not np
-
-
-def as_where_mask(index: Any, shape: Shape, new: Shape) -> Any:
-    """Return a mask in a shape for ``where``, else None; the True entries of a traced mask cannot always be counted."""
-    index = index.as_array() if isinstance(index, Proxy) else index
-    if type(index) is tuple or not hasattr(index, "dtype") or index.dtype.kind != "b":
-        return None
-    rank = len(index.shape)
-    if not rank or index.shape != shape[:rank] or len(new) > len(shape) - rank:
-        return None
-    return reshape(index, to=(*index.shape, *(1,) * (len(shape) - rank)))
-
-
-def without_excess_axes(y: Any, region_shape: Shape) -> Any:
-    """Return ``y`` without leading axes of length 1 in excess of the axes of ``region_shape``.
-
-    Raises:
-        ValueError: ``y`` does not broadcast to ``region_shape``.
-    """
-    have = backend.shape_of(y)
-    extra = len(have) - len(region_shape)
-    fitting = have[extra:] if extra > 0 and prod(have[:extra]) == 1 else have
-    if len(fitting) > len(region_shape) or any(
-        m not in (1, n) for m, n in zip(fitting[::-1], region_shape[::-1], strict=False)
-    ):
-        raise ValueError(f"could not broadcast input array from shape {have} into shape {region_shape}")
-    return reshape(y, to=fitting) if fitting != have else y
-
-
-def _flat_positions(spec: Spec, arrays: tuple[Any, ...], shape: Shape) -> Any:
-    """Return the flat positions, in C order, of the elements that an index names."""
-    rest = iter(arrays)
-    index = tuple([slice(*e) if type(e) is tuple else next(rest) if type(e) is str else e for e in spec])
-    return getitem(np.arange(prod(shape)).reshape(shape), index)
-
-
-def may_repeat(index: Any, shape: Shape) -> bool:
-    """Whether ``index`` may name an element of an array of ``shape`` more than once."""
-    spec, arrays, to = parse_index(index, shape)
-    return bool(arrays) and _may_repeat(spec, arrays, shape if to is None else to)
-
-
-def _may_repeat(spec: Spec, arrays: tuple[Any, ...], shape: Shape) -> bool:
-    """Whether an index may name an element more than once; assumed if the values of the index arrays are unknown.
-
-    The values are known in a recording: the answer is computed and becomes a decision of the recording.
-    """
-    if any(type(a) is not ndarray for a in arrays):
-        if not any(backend.shape_of(a) for a in arrays):
-            return False
-        last = winners(_flat_positions(spec, arrays, shape), size=prod(shape))
-        known = type(last) is Tracer and last._trace.is_bit_exact
-        return not (known and reduce_all(last, axis=tuple(range(len(last.shape)))))
-    if ... not in spec:  # slices name no element twice, so one element of each slice is enough
-        lengths = iter(shape)
-        shape = tuple([1 if type(e) is tuple else n for e in spec if e is not None for n in (next(lengths),)])
-        spec = tuple([(0, 1, 1) if type(e) is tuple else e for e in spec])
-    places = _flat_positions(spec, arrays, shape)
-    named = np.zeros(prod(shape), bool)
-    named[places] = True
-    return bool(np.count_nonzero(named) != places.size)
-
-
-def _never_repeats(index: Any, shape: Shape) -> bool:
-    """Whether arrays and slices certainly name no element twice; faster than ``may_repeat``, False when unsure."""
-    entries = index if type(index) is tuple else (index,)
-    arrays = [e for e in entries if type(e) is ndarray]
-    if len(entries) > len(shape) or any(type(e) is not ndarray and type(e) is not slice for e in entries):
+def write_by_mask(x: Tracer, index: Any, y: Any) -> bool:
+    """Call ``write_in_order`` for ``x[index] = y``; return False if ``index`` is not a boolean mask of all axes."""
+    mask = index[0] if type(index) is tuple and len(index) == 1 else index
+    if type(mask) is list:
+        mask = ARRAY_MAKER[0](mask)
+    elif is_buffer(mask):
+        mask = mask._val
+    if type(mask) is not ndarray or mask.dtype.kind != "b" or not mask.ndim == len(x.shape) > 0:
         return False
-    if any(a.dtype.kind == "b" for a in arrays):
-        return len(arrays) == 1
-    lengths = tuple([n for e, n in zip(entries, shape, strict=False) if type(e) is ndarray])
-    try:
-        size = np.broadcast(*arrays).size
-        if prod(lengths) > 100 * size + 1_000:  # few elements of a large array
-            places = np.ravel_multi_index(tuple([a.astype(np.intp) for a in arrays]), lengths, mode="wrap")
-            return np.unique(places).size == size
-        named = np.zeros(lengths, bool)
-        named[tuple(arrays)] = True
-    except (IndexError, ValueError):  # the write itself raises NumPy's error for an index that does not fit
-        return False
-    return bool(np.count_nonzero(named) == size)
+
+    def write(target: ndarray, source: ndarray) -> None:
+        target[mask] = source
+
+    return write_in_order(x, y, write)
 
 
-def _write_last_values(x: Array, y: Array, spec: Spec, arrays: tuple[Any, ...], region_shape: Shape) -> Array:
-    """Do ``write`` with an index that may name elements more than once."""
-    shape, dtype = backend.shape_and_dtype_of(x)
-    last = winners(_flat_positions(spec, arrays, shape), size=prod(shape))
-    zero = dtype.type(0)
-    y = astype(y, to=dtype) if backend.dtype_of(y) != dtype else y
-    kept = where(last, broadcast_to(y, to=region_shape), zero)
-    cleared = write(x, zero, *arrays, spec=spec)
-    return cleared + scatter_sum(kept, *arrays, specs=(spec,), shape=shape, dtype=dtype)
+def write_in_order(x: Tracer, y: Any, write: Callable[[ndarray, ndarray], None]) -> bool:
+    """Write ``y`` to ``x`` as NumPy does if both are views of one traced array; the caller holds ``write_lock``.
 
-
-def _write_directly(x: Any, index: Any, y: Any, aval: Any) -> bool:
-    """Do the most common writes on a fast path, without a copy if nothing else refers to the memory.
+    Args:
+        x: the array to write to.
+        y: the array to write.
+        write: the function that does the write for arrays of NumPy, ``write(x, y)``.
 
     Returns:
-        Whether the write was done; False for writes that need the general path.
+        Whether the write was done; False if ``x`` and ``y`` are not views of one traced array or do not overlap.
+
+    Raises:
+        InputError: a view is a real or imaginary part, so that positions cannot tell what NumPy does.
     """
-    buffer, one = x._trace is CONSTANTS, type(index) is int
-    if not (one or is_concrete(index)) or not can_overwrite(x._val if buffer else x, index, y):
+    root = root_of(x)
+    if not isinstance(y, Tracer) or root_of(y) is not root or is_buffer(root) or prod(y.shape) < 2:
         return False
-    if not (one or is_static(index)):
-        if isinstance(y, Tracer) and not _never_repeats(index, x.shape):
-            return False
-        index = copied_index(index)
-    have = aval if type(aval) is tuple else () if aval is not None else backend.shape_of(y)
-    if have and len(have) > rank_of_item(index, len(x.shape)):
-        y = without_excess_axes(y, np.broadcast_to(np.False_, x.shape)[index].shape)
-    if not buffer:
-        new = overwrite(x, index, y, True)
-    elif isinstance(y, Tracer):
-        new = overwrite(x._val, index, y, has_unshared_array(x, "_val"))
-    else:
+    mine, theirs = steps_of(x), steps_of(y)
+    if any(step is real or step is imag for step, _ in (*mine, *theirs)):
+        raise InputError(
+            f"x[mask] = y: both are real or imaginary parts of one array, got {describe(x)}{user_line()}. Write a "
+            "copy: x[mask] = y.copy()."
+        )
+    places = np.empty_like(array_with_layout_of(root), dtype=np.intp)
+    places[...] = np.arange(places.size).reshape(places.shape)
+    target, source = take_steps(places, mine), take_steps(places, theirs)
+    if not np.may_share_memory(target, source):
         return False
-    rebind(x, new)
+    write(target, source)
+    rebind(root, with_layout_of(root, getitem(reshape(shallow_copy(root), to=(places.size,)), places)))
+    views_of(root).written = True
+    refresh_views(root)
     return True
 
 

@@ -17,10 +17,10 @@ from funcgrad import backend
 from funcgrad.core import describe
 from funcgrad.errors import InputError
 from funcgrad.kinds.linear import broadcast_to, permute, reshape
-from funcgrad.numpy.assignment import with_items_set
 from funcgrad.numpy.axes import normalize_axis
 from funcgrad.numpy.concretization import forget_refusal, user_line
 from funcgrad.numpy.creation import as_buffer, as_value, astype
+from funcgrad.numpy.items import with_items_set
 from funcgrad.numpy.peeking import is_plain
 from funcgrad.numpy.reducing import as_dtype
 from funcgrad.numpy.shaping import broadcast_to as spread

@@ -20,10 +20,11 @@ from funcgrad.core import READ_ONLY, Tracer, describe, shallow_copy
 from funcgrad.errors import InputError
 from funcgrad.kinds.linear import broadcast_to, reshape
 from funcgrad.numpy import cumulative, reductions
-from funcgrad.numpy.assignment import raise_read_only, set_all_items, with_items_set
+from funcgrad.numpy.assignment import raise_read_only, set_all_items
 from funcgrad.numpy.axes import normalize_axis
 from funcgrad.numpy.concretization import user_line
 from funcgrad.numpy.creation import as_value, astype
+from funcgrad.numpy.items import with_items_set
 from funcgrad.numpy.output import (
     accumulation_dtype,
     are_constant,

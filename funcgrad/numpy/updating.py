@@ -15,11 +15,11 @@ from funcgrad import backend
 from funcgrad.errors import InputError
 from funcgrad.kinds.linear import broadcast_to
 from funcgrad.numpy import reductions
-from funcgrad.numpy.assignment import as_where_mask, cast_for_write, may_repeat, with_items_set, without_excess_axes
 from funcgrad.numpy.choice import maximum, minimum
 from funcgrad.numpy.creation import as_buffer, as_value, asarray, astype, copy
 from funcgrad.numpy.function_tables import set_identity
 from funcgrad.numpy.hints import user_line
+from funcgrad.numpy.items import as_where_mask, cast_for_write, may_repeat, with_items_set, without_excess_axes
 from funcgrad.numpy.joining import concatenate
 from funcgrad.numpy.reducing import identity_of_extremum
 from funcgrad.numpy.shaping import ravel, reshape

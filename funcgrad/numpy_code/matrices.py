@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 import funcgrad.numpy as fnp
-from funcgrad.core import describe
+from funcgrad.backend import is_table_class
+from funcgrad.core import Tracer, describe
 from funcgrad.errors import ConversionError
 from funcgrad.numpy.hints import user_line
 from funcgrad.writable import Proxy
@@ -43,13 +44,20 @@ def multiply(*args: Any, **kwargs: Any) -> Any:
 
 
 @cache
-def accepting_matrices(home: str, name: str, operation: Any) -> Any:
-    """Return ``operation`` such that it takes matrices, if NumPy's rule for them is known; else unchanged."""
-    if home == "numpy" and name in _OF_OBJECTS:
+def accepting_objects(home: str, name: str, operation: Any) -> Any:
+    """Return ``operation`` such that it takes matrices and tables, if NumPy's rule for them is known; else unchanged.
+
+    For a table it calls the method of the table, as NumPy's function does.
+    """
+    if home == "numpy" and (name in _OF_OBJECTS or name in _OF_TABLES):
 
         def call(*args: Any, **kwargs: Any) -> Any:
-            found = getattr(type(args[0]), "call_function", None) if args else None
-            return operation(*args, **kwargs) if found is None else found(args[0], name, operation, args, kwargs)
+            kind = type(args[0]) if args else Tracer
+            if kind in _ARRAYS:  # this quick look is what an operation on a few numbers can afford
+                return operation(*args, **kwargs)
+            if name in _OF_OBJECTS and (found := getattr(kind, "call_function", None)) is not None:
+                return found(args[0], name, operation, args, kwargs)
+            return (getattr(np, name) if name in _OF_TABLES and is_table_class(kind) else operation)(*args, **kwargs)
 
     elif name in _MATRIX_FUNCTIONS.get(home, ()):
 
@@ -68,6 +76,14 @@ def accepting_matrices(home: str, name: str, operation: Any) -> Any:
     return wraps(operation)(call)
 
 
+_ARRAYS = frozenset((Tracer, np.ndarray))
+#: Functions that call the method of a table: missing numbers and labels are the table's.
+_OF_TABLES = frozenset(
+    (
+        *("all", "amax", "amin", "any", "argmax", "argmin", "argsort", "around", "clip", "cumprod", "cumsum", "max"),
+        *("mean", "min", "prod", "repeat", "round", "searchsorted", "std", "sum", "take", "var"),
+    )
+)
 #: Functions that call the method of a matrix, and functions that use the array of a matrix.
 _METHODS = {
     *("all", "any", "argmax", "argmin", "cumprod", "cumsum", "max", "mean", "min", "prod", "reshape", "squeeze", "std"),

@@ -27,13 +27,12 @@ from funcgrad.numpy_code.conversions import (
 )
 from funcgrad.numpy_code.examples import with_example_loop
 from funcgrad.numpy_code.mathematics import NUMBER_MODULES, python_function
-from funcgrad.numpy_code.matrices import accepting_matrices, matrix_from_data, multiply
+from funcgrad.numpy_code.matrices import accepting_objects, matrix_from_data, multiply
 from funcgrad.numpy_code.own import own
 from funcgrad.numpy_code.random import Random
 from funcgrad.numpy_code.reading import refusing_reader, refusing_traced, safe_getattr
 from funcgrad.numpy_code.sparse.dimensions import expand_dims
 from funcgrad.numpy_code.sparse.objects import with_scipy_format
-from funcgrad.numpy_code.tables import accepting_tables
 
 
 def is_mirrored(module: str) -> bool:
@@ -87,7 +86,7 @@ def _replacement(home: str, name: str, value: Any) -> Any:
     if home in ("numpy.ma", "numpy.ma.core"):
         return _masked_replacement(name, value)
     if home == "numpy" and name in _ARRAY_MAKERS:
-        ours = accepting_matrices(home, name, getattr(fnp, name, value))
+        ours = accepting_objects(home, name, getattr(fnp, name, value))
         return with_writable_results(refusing_traced(ours) if name in _TEXT_READERS else ours)
     if home == "scipy.sparse" and name == "expand_dims":
         return expand_dims
@@ -103,7 +102,7 @@ def _replacement(home: str, name: str, value: Any) -> Any:
         return _with_output(ours)
     if home == "scipy.linalg" and callable(ours):
         return _with_overwriting(ours)
-    return accepting_tables(home, name, accepting_matrices(home, name, ours))
+    return accepting_objects(home, name, ours)
 
 
 #: Functions of NumPy that make arrays from their arguments, even if no argument is traced.

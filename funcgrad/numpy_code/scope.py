@@ -115,11 +115,8 @@ class Globals(dict[str, Any]):
 
     def __getitem__(self, name: str) -> Any:
         value = self.real.get(name, _MISSING)
-        try:
-            before, found = self.known[name]
-        except KeyError:
-            return self._look_up(name, value)
-        return found if before is value else self._look_up(name, value)
+        known = self.known.get(name)  # most names that are looked up here are not known, and raising takes time
+        return known[1] if known is not None and known[0] is value else self._look_up(name, value)
 
     def __setitem__(self, name: str, value: Any) -> None:
         self.real[name] = value

@@ -1,9 +1,9 @@
-"""Functions of NumPy, pandas and xarray that take tables with traced values."""
+"""Functions of pandas and xarray that take tables with traced values."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache, partial, wraps
+from functools import partial, wraps
 from importlib import import_module
 from types import FunctionType
 from typing import Any
@@ -11,41 +11,13 @@ from typing import Any
 import numpy as np
 
 import funcgrad.numpy as fnp
-from funcgrad.backend import is_table_class
 from funcgrad.batching import unbatched_if_equal
 from funcgrad.core import Tracer
 from funcgrad.numpy.concretization import check_text, refuse_conversion
 from funcgrad.numpy_code.xarrays import accepted, adopt, of_arrays
 from funcgrad.writable import is_buffer
 
-__all__ = ["accepting_tables", "function_of_pandas", "function_of_xarray"]
-
-#: NumPy's functions that call the method of an object: for tables, missing numbers and labels are the table's.
-_METHODS = frozenset(
-    (
-        *("all", "amax", "amin", "any", "argmax", "argmin", "argsort", "around", "clip", "cumprod", "cumsum", "max"),
-        *("mean", "min", "prod", "repeat", "round", "searchsorted", "std", "sum", "take", "var"),
-    )
-)
-#: Types of arrays that are no tables: the quick look at them is what an operation on a few numbers can afford.
-_ARRAYS = frozenset((Tracer, np.ndarray))
-
-
-@cache
-def accepting_tables(home: str, name: str, operation: Any) -> Any:
-    """Return funcgrad's ``operation`` such that it calls the method of a table, as NumPy's function does."""
-    if home != "numpy" or name not in _METHODS:
-        return operation
-    theirs = getattr(np, name)
-
-    @wraps(operation)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        if args and type(args[0]) not in _ARRAYS and is_table_class(type(args[0])):
-            return theirs(*args, **kwargs)
-        return operation(*args, **kwargs)
-
-    return call
-
+__all__ = ["function_of_pandas", "function_of_xarray"]
 
 #: Functions of pandas that sort numbers into classes, and functions whose tables a program may write to.
 _CLASSIFYING = frozenset(("cut", "qcut"))
