@@ -178,15 +178,19 @@ def test_derivatives_of_two_arguments_match_mpmath(name, first, second, x):
 
 
 @pytest.mark.parametrize(
-    "z", [0.3 + 0.7j, 30 + 1j, 7.9 + 0.2j, 8.1 + 0.2j, 8.1 - 0.2j, -9 - 3j, 1 - 9j, 1e5 + 1e-3j, 2.5]
+    "z",
+    [0.3 + 0.7j, 30 + 1j, 7.9 + 0.2j, 8.1 + 0.2j, 8.1 - 0.2j, -9 - 3j, 1 - 9j, 1e5 + 1e-3j, 2.5, 7 + 7j, 3 - 25.5j],
 )
-def test_derivatives_of_wofz(z):
+@pytest.mark.parametrize("name", ["wofz", "dawsn"])
+def test_complex_derivatives_of_wofz_and_dawsn(name, z):
+    ours = getattr(fsp, name)
     with mp.workdps(DIGITS):
-        fun = lambda z: mp.exp(-z * z) * mp.erfc(-1j * z)
+        wofz = lambda z: mp.exp(-z * z) * mp.erfc(-1j * z)
+        fun = wofz if name == "wofz" else lambda z: mp.sqrt(mp.pi) / 2 * mp.exp(-z * z) * mp.erfi(z)
         first, second = (complex(mp.diff(fun, mp.mpmathify(z), n, h=mp.mpf(10) ** -13)) for n in (1, 2))
     one = type(z)(1)
-    assert abs(jvp(fsp.wofz, (z,), (one,))[1] / first - 1) < 1e-11
-    assert abs(jvp(lambda z: jvp(fsp.wofz, (z,), (one,))[1], (z,), (one,))[1] / second - 1) < 1e-10
+    assert abs(jvp(ours, (z,), (one,))[1] / first - 1) < 1e-11
+    assert abs(jvp(lambda z: jvp(ours, (z,), (one,))[1], (z,), (one,))[1] / second - 1) < 1e-10
 
 
 def third(fun):
