@@ -591,3 +591,18 @@ def test_shifted_polynomials_of_small_integers_and_lists(x):
     got, want = (m.eval_sh_jacobi(np.uint8(130), np.uint8(3), np.uint8(2), [0.0, 0.5]) for m in (fsp, scipy.special))
     assert np.isfinite(want).all()
     np.testing.assert_allclose(got, want, rtol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("name", "argnum", "point"),
+    [
+        ("gammaincinv", 0, (2.0, 0.0)),
+        ("gammainccinv", 0, (0.5, 1.0)),
+        ("betaincinv", 1, (2.3, 12.0, 1.0)),
+        ("betainccinv", 0, (150.3, 35.7, 0.0)),
+        ("gdtrix", 1, (3.0, 35.7, 0.0)),
+        ("chdtri", 0, (2.3, 1.0)),
+    ],
+)
+def test_quantiles_at_an_end_of_the_support_do_not_depend_on_the_shape(name, argnum, point):
+    assert grad(getattr(fsp, name), argnum)(*point) == 0.0
