@@ -417,7 +417,7 @@ def _method(value: Any, translate: Any) -> Any:
     owner = translate(value.__self__)[0]
     if type(owner) is objects.Distribution and owner.funcgrad_object.has(value.__name__):
         return getattr(owner.funcgrad_object, value.__name__)
-    if type(value.__func__) is not FunctionType:
+    if type(value.__func__) not in (FunctionType, np.vectorize):
         return wrap_compiled(value) if owner is value.__self__ else getattr(owner, value.__name__)
     return MethodType(translate(value.__func__)[0], owner)
 

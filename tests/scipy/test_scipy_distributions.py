@@ -392,3 +392,16 @@ def test_entropy_without_missing_counts():
         vmap(grad(scipy.stats.entropy))(FREQUENCIES), [grad(scipy.stats.entropy)(p) for p in FREQUENCIES]
     )
     np.testing.assert_allclose(hessian(scipy.stats.entropy)(x), jacfwd(grad(scipy.stats.entropy))(x))
+
+
+@pytest.mark.parametrize(("name", "args"), [("nbinom", (3.5, 0.3)), ("bernoulli", (0.3,)), ("geom", (0.3,))])
+@pytest.mark.parametrize("moment", range(4))
+def test_moments_of_discrete_distributions(name, args, moment):
+    fun = lambda *args: getattr(scipy.stats, name).stats(*args, moments="mvsk")[moment]
+    for i, x in enumerate(args):
+        vary = lambda x, i=i: fun(*args[:i], x, *args[i + 1 :])
+        assert grad(vary)(x) == pytest.approx(differences(vary, x), rel=1e-6, abs=1e-9)
+
+
+def test_median_of_a_symmetric_distribution_does_not_depend_on_its_shape():
+    assert grad(lambda a: scipy.stats.dgamma.ppf(0.5, a))(1.3) == 0.0

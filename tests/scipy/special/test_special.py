@@ -178,15 +178,19 @@ def test_derivatives_of_two_arguments_match_mpmath(name, first, second, x):
 
 
 @pytest.mark.parametrize(
-    "z", [0.3 + 0.7j, 30 + 1j, 7.9 + 0.2j, 8.1 + 0.2j, 8.1 - 0.2j, -9 - 3j, 1 - 9j, 1e5 + 1e-3j, 2.5]
+    "z",
+    [0.3 + 0.7j, 30 + 1j, 7.9 + 0.2j, 8.1 + 0.2j, 8.1 - 0.2j, -9 - 3j, 1 - 9j, 1e5 + 1e-3j, 2.5, 7 + 7j, 3 - 25.5j],
 )
-def test_derivatives_of_wofz(z):
+@pytest.mark.parametrize("name", ["wofz", "dawsn"])
+def test_complex_derivatives_of_wofz_and_dawsn(name, z):
+    ours = getattr(fsp, name)
     with mp.workdps(DIGITS):
-        fun = lambda z: mp.exp(-z * z) * mp.erfc(-1j * z)
+        wofz = lambda z: mp.exp(-z * z) * mp.erfc(-1j * z)
+        fun = wofz if name == "wofz" else lambda z: mp.sqrt(mp.pi) / 2 * mp.exp(-z * z) * mp.erfi(z)
         first, second = (complex(mp.diff(fun, mp.mpmathify(z), n, h=mp.mpf(10) ** -13)) for n in (1, 2))
     one = type(z)(1)
-    assert abs(jvp(fsp.wofz, (z,), (one,))[1] / first - 1) < 1e-11
-    assert abs(jvp(lambda z: jvp(fsp.wofz, (z,), (one,))[1], (z,), (one,))[1] / second - 1) < 1e-10
+    assert abs(jvp(ours, (z,), (one,))[1] / first - 1) < 1e-11
+    assert abs(jvp(lambda z: jvp(ours, (z,), (one,))[1], (z,), (one,))[1] / second - 1) < 1e-10
 
 
 def third(fun):
@@ -587,3 +591,18 @@ def test_shifted_polynomials_of_small_integers_and_lists(x):
     got, want = (m.eval_sh_jacobi(np.uint8(130), np.uint8(3), np.uint8(2), [0.0, 0.5]) for m in (fsp, scipy.special))
     assert np.isfinite(want).all()
     np.testing.assert_allclose(got, want, rtol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("name", "argnum", "point"),
+    [
+        ("gammaincinv", 0, (2.0, 0.0)),
+        ("gammainccinv", 0, (0.5, 1.0)),
+        ("betaincinv", 1, (2.3, 12.0, 1.0)),
+        ("betainccinv", 0, (150.3, 35.7, 0.0)),
+        ("gdtrix", 1, (3.0, 35.7, 0.0)),
+        ("chdtri", 0, (2.3, 1.0)),
+    ],
+)
+def test_quantiles_at_an_end_of_the_support_do_not_depend_on_the_shape(name, argnum, point):
+    assert grad(getattr(fsp, name), argnum)(*point) == 0.0

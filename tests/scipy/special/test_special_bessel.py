@@ -176,3 +176,11 @@ def test_derivative_functions_check_order():
 def test_integer_orders_of_any_dtype():
     for dtype in (np.uint8, np.bool_, np.int64):
         assert grad(fsp.jv, 1)(np.asarray(0, dtype), 1.5) == pytest.approx(-fsp.j1(1.5), rel=1e-15)
+
+
+@pytest.mark.parametrize(("name", "v", "x"), [("kv", 829.25, 787.0), ("iv", 829.25, 787.0), ("iv", 600.5, 787.0)])
+def test_derivative_in_a_large_order_at_a_large_argument(name, v, x):
+    """``exp(x)`` overflows there, and its inverse underflows."""
+    f, h = getattr(fsp, name), 1e-3
+    want = (8 * (f(v + h, x) - f(v - h, x)) - f(v + 2 * h, x) + f(v - 2 * h, x)) / (12 * h)
+    assert grad(f)(v, x) == pytest.approx(want, rel=1e-9)

@@ -117,6 +117,12 @@ def _scaled_k_integral(xp: Any, v: Any, x: Any, *, order: int) -> Any:
     return in_double(np, lambda v, x: _folded_sum(v, x, order), v, x)
 
 
+def _k_integral(xp: Any, v: Any, x: Any, *, order: int) -> Any:
+    """Return the derivative of ``kv`` in v from the scaled one."""
+    half = xp.exp(-x / 2)  # its square underflows where the result does not
+    return _scaled_k_integral(xp, v, x, order=order) * half * half
+
+
 def _folded_sum(v: Any, x: Any, order: int) -> Any:
     """Sum from where the integrand matters: left of its peak its log falls by ``width * (s - 1 + exp(-s))``."""
     signs = np.sign(v) if order % 2 else 1
@@ -175,7 +181,8 @@ def _i_by_differences(xp: Any, v: Any, x: Any, *, order: int) -> Any:
     """Return the derivative of ``iv`` from the scaled function, which does not overflow at the neighbouring points."""
     if any(np.asarray(a).dtype.kind == "c" for a in (v, x)):
         return _by_differences("iv", regular=True)(xp, v, x, order=order)
-    return _scaled_i(xp, v, x, order=order) * xp.exp(xp.abs(x))
+    half = xp.exp(xp.abs(x) / 2)  # its square overflows where the result does not
+    return _scaled_i(xp, v, x, order=order) * half * half
 
 
 def _pair(fun: Operation, sign: int, factor: float = 0.5) -> Callable[..., Any]:
@@ -207,9 +214,7 @@ def _in_order(
 jv_in_order: Operation = _in_order("jv_in_order", _by_differences("jv", regular=True), -1)
 yv_in_order: Operation = _in_order("yv_in_order", _by_differences("yv"), -1)
 iv_in_order: Operation = _in_order("iv_in_order", _i_by_differences, 1)
-kv_in_order: Operation = _in_order(
-    "kv_in_order", lambda xp, v, x, *, order: _scaled_k_integral(xp, v, x, order=order) * xp.exp(-x), 1, -0.5
-)
+kv_in_order: Operation = _in_order("kv_in_order", _k_integral, 1, -0.5)
 ive_in_order: Operation = _in_order("ive_in_order", _scaled_i, 1, more=lambda x, value: -sign(x) * value)
 kve_in_order: Operation = _in_order("kve_in_order", _scaled_k_integral, 1, -0.5, lambda x, value: value)
 hankel1_in_order: Operation = _in_order("hankel1_in_order", _by_differences("hankel1"), -1)

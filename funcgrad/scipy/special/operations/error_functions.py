@@ -91,7 +91,7 @@ def _dawsn(xp: Any, x: Any, order: int) -> Any:
 
     The recurrence ``D_1 = 1 - 2 x D_0``, ``D_(n+1) = -2 x D_n - 2 n D_(n-1)`` (DLMF 7.10.3, 7.10.4) cancels for large
     x. There the asymptotic series ``D = sum_k (2k-1)!! / (2**(k+1) x**(2k+1))`` (DLMF 7.12.1 with 7.5.1) is
-    differentiated term by term.
+    differentiated term by term; off the real axis D also has the term ``sqrt(pi) i exp(-x**2) / 2`` (7.4.3).
     """
     large = xp.abs(x) > 7
     near, far = xp.where(large, 1, x), xp.where(large, x, 8)
@@ -100,7 +100,11 @@ def _dawsn(xp: Any, x: Any, order: int) -> Any:
     for k in reversed(range(_DAWSON_TERMS)):
         factor = math.prod(range(2 * k - 1, 0, -2)) * math.perm(2 * k + order, order) / 2 ** (k + 1)
         series = series * inverse + factor
-    return xp.where(large, (-1) ** order * series / far ** (order + 1), exact)
+    series = (-1) ** order * series / far ** (order + 1)
+    if xp.iscomplexobj(x):
+        wave = ROOT_PI / 2j * xp.sign(-far.imag) * xp.exp(-xp.where(large, far * far, 64))
+        series = series + _descended(far, wave, 0, order)
+    return xp.where(large, series, exact)
 
 
 #: ``dawsn(x, *, order)``: derivative of this order.
@@ -122,7 +126,7 @@ def _wofz(xp: Any, z: Any, *, order: int) -> Any:
 def _wofz_derivative(xp: Any, z: Any, order: int) -> Any:
     large = xp.abs(z) > 8
     near, far = xp.where(large, 1, z), xp.where(large, z, 8)
-    below = large & (far.imag < 0) & (xp.real(far * far) > -600)
+    below = large & (far.imag < 0)
     wave = 2 * xp.exp(-xp.where(below, far * far, 600))
     exact = _descended(near, special(xp, "wofz")(near), 2j / ROOT_PI, order)
     inverse, series = 1 / (far * far), 0

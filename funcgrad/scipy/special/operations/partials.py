@@ -24,7 +24,7 @@ from funcgrad.kinds.linear import astype
 from funcgrad.kinds.rules import Operation
 from funcgrad.optional import special
 from funcgrad.primitives.arithmetic import absolute
-from funcgrad.primitives.comparison import greater, less, logical_or, trunc, where
+from funcgrad.primitives.comparison import equal, greater, less, logical_and, logical_or, trunc, where
 
 #: Highest order of derivatives by differences: each order costs a digit.
 HIGHEST = 4
@@ -382,7 +382,10 @@ def inverse(name: str, partials: Partials, position: int, sign: float = 1.0, sea
             def slope(ans: Any) -> Any:
                 point = (*args[:position], ans, *args[position + 1 :])
                 rate = partials[position](*point)  # type: ignore[operator]
-                return sign / rate if i == position else -partial(*point) / rate
+                if i == position:
+                    return sign / rate
+                shift = partial(*point)  # at an end of the support, which does not move, both are 0
+                return -shift / where(logical_and(equal(shift, 0), equal(rate, 0)), 1, rate)
 
             return zero_where_search_failed(ans, slope) if searched else slope(ans)
 
