@@ -330,9 +330,7 @@ def test_bin_rules_match_numpy(rule):
 
 
 def test_bin_rules_under_vmap_raise():
-    with pytest.raises(
-        ConcretizationError, match="the number of bins that a rule finds depends on the values"
-    ):
+    with pytest.raises(ConcretizationError, match="the number of bins that a rule finds depends on the values"):
         vmap(lambda x: fnp.histogram(x, "auto"))(X)
     with pytest.raises(TypeError, match="weighted"):
         traced(lambda w: fnp.histogram(X[0], "auto", weights=w), WEIGHTS)
