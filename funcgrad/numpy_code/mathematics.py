@@ -291,7 +291,7 @@ def _with_python_errors(plain: Callable[..., Any], traced_function: Callable[...
     with np.errstate(all="ignore"):  # ``plain`` raises the error
         found = traced_function(*args)
     _report_no_error(plain.__name__, args, found)
-    parts = found if type(found) is tuple else (found,)
+    parts = found if issubclass(type(found), (tuple, list)) else (found,)
     _check_examples(plain, numbers, reduce(np.logical_and, [np.isfinite(plain_value(part)) for part in parts]))
     return found
 

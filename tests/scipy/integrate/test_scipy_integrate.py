@@ -107,6 +107,28 @@ def test_odeint_in_vmap_and_with_closures():
     np.testing.assert_allclose(grad(closed_adjoint)(0.5), -np.exp(-0.5), rtol=1e-6)
 
 
+def test_odeint_adjoint_with_equal_steps():
+    """Check the adjoint equation of steps that JAX can trace, in value, times and arguments, against the steps."""
+
+    def cost(p, adjoint):
+        oscillator = lambda y, t, a, b: fnp.stack([y[1], -a * y[0] - b * fnp.sin(t) * y[1]])
+        times = fnp.concatenate([np.zeros(1), p[4:6]])
+        ys = integrate.odeint(oscillator, p[:2], times, (p[2], p[3]), steps=10, adjoint=adjoint)
+        return fnp.sum(ys * np.array([[0.3, 0.1], [0.5, -0.2], [1.0, 0.4]]))
+
+    p, by_steps, by_adjoint = (
+        np.array([1.0, 0.3, 2.0, 0.4, 0.5, 1.2]),
+        lambda p: cost(p, False),
+        lambda p: cost(p, True),
+    )
+    slope = grad(by_steps)(p)
+    np.testing.assert_allclose(grad(by_adjoint)(p), slope, atol=1e-7)
+    np.testing.assert_allclose(jacfwd(by_adjoint)(p), slope, rtol=1e-12)
+    np.testing.assert_allclose(hessian(by_adjoint)(p), hessian(by_steps)(p), atol=1e-6)
+    np.testing.assert_allclose(vmap(grad(by_adjoint))(np.stack([p, p])), np.stack([slope] * 2), atol=1e-7)
+    np.testing.assert_allclose(jax.grad(by_adjoint)(jnp.asarray(p)), grad(by_adjoint)(p), rtol=1e-9)
+
+
 def test_odeint_dtypes_and_errors():
     single = integrate.odeint(lambda y, t: -y, np.ones(2, np.float32), [0.0, 1.0], rtol=1e-4, atol=1e-4)
     assert single.dtype == np.float64  # as in SciPy

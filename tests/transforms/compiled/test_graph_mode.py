@@ -796,6 +796,21 @@ def test_threads_have_own_buffers():
     assert not wrong
 
 
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x, y: fnp.mean(fnp.mean(y**2, axis=0) * x),
+        lambda x, y: fnp.sum(fnp.sin(fnp.broadcast_to(x, y.shape)) * y),
+        lambda x, y: fnp.sum(fnp.exp(fnp.broadcast_to(x, y.shape) * 2.0) + y),
+    ],
+    ids=["means", "sine", "exponential"],
+)
+def test_large_broadcasts(f):
+    x, y = np.linspace(0.1, 1.0, 400), np.linspace(-1.0, 1.0, 120_000).reshape(300, 400)
+    for argnums in (0, 1):
+        agrees(grad(f, argnums), (x, y), (x * 0.9, y + 0.1))
+
+
 def test_large_arrays_are_not_kept():
     f = grad(lambda x: fnp.sum(fnp.tanh(fnp.sin(x) * x)))
     fast = agrees(f, np.linspace(0, 1, 100_000), np.linspace(1, 2, 100_000))

@@ -1,0 +1,110 @@
+"""Functions of libraries that programs seldom call, in unchanged code: both modes, second derivatives and batches."""
+
+import cmath
+import statistics
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.cluster.hierarchy
+import scipy.interpolate
+import scipy.sparse
+import scipy.stats
+from helpers import differences
+from numpy import ma
+
+from funcgrad import grad, hessian, jacfwd, vmap
+
+X, Y = np.array([0.7, 1.3, 0.4, 2.1]), np.array([0.3, 1.0, 2.2, 2.9])
+TIMES, PLACES = np.arange(4.0), ([0, 1, 2, 0], [1, 2, 0, 2])
+
+
+def masked_put(x):
+    a = ma.masked_less(x**2, 0.5)
+    ma.put(a, [0, 2], x[:2] * 3.0)
+    return a.sum()
+
+
+def masked_all(x):
+    a = ma.masked_all(4)
+    a[:2] = x[:2] ** 2
+    return a.sum()
+
+
+def masked_reductions(x):
+    a = ma.masked_less(x, 0.5)
+    return a.any() * a[0] + a.all() * a[1] ** 2 + a[a.argmin()] * 2.0
+
+
+def clusters(x):
+    tree = scipy.cluster.hierarchy.linkage(np.stack([x, x**2], axis=1), "average")
+    numbers = scipy.cluster.hierarchy.fcluster(tree, 2, "maxclust")
+    return tree[-1, 2] * numbers.sum() + tree[0, 2] * scipy.cluster.hierarchy.leaders(tree, numbers)[0].sum()
+
+
+def sparse_resized(x):
+    A = scipy.sparse.csr_matrix((x**2, PLACES), (3, 3))
+    A.resize(2, 3)
+    return (A @ np.array([1.0, 2.0, 3.0])).sum()
+
+
+def sparse_members(x):
+    A = scipy.sparse.csr_matrix((x**2, PLACES), (3, 3))
+    parts = A.imag.sum() + A.T.copy().tocoo().sum() + A.sorted_indices().data[1]
+    return parts + A.transpose().toarray()[1, 0] * A.size + A.getnnz() + A.getnnz(axis=0) @ np.arange(3.0) * x[0]
+
+
+PROGRAMS = {
+    "harmonic_mean": lambda x: statistics.harmonic_mean(x) + statistics.harmonic_mean(list(x), [1, 2, 3, 4]),
+    "covariance": lambda x: statistics.covariance(x, Y) * statistics.covariance(x, x**2),
+    "correlation": lambda x: statistics.correlation(x, Y) + statistics.correlation(x**2, x),
+    "slope and intercept": lambda x: (
+        statistics.linear_regression(Y, x).slope * statistics.linear_regression(x, Y).intercept
+    ),
+    "proportional": lambda x: statistics.linear_regression(x, Y, proportional=True)[0],
+    "quantiles": lambda x: statistics.quantiles(x)[0] ** 2 + sum(statistics.quantiles(list(x), n=5)),
+    "inclusive quantiles": lambda x: statistics.quantiles(x**2, n=3, method="inclusive")[0],
+    "cmath.isclose": lambda x: (
+        x[0] ** 2 if cmath.isclose(complex(x[0], x[1]), complex(0.7, 1.3), rel_tol=0.1) else x[1]
+    ),
+    "siegelslopes": lambda x: (
+        scipy.stats.siegelslopes(x**2, Y).slope + scipy.stats.siegelslopes(x, Y, method="separate").intercept
+    ),
+    "genhyperbolic": lambda x: (
+        scipy.stats.genhyperbolic.cdf(0.3, x[0], x[1], x[2]) + scipy.stats.genhyperbolic.sf(0.1, x[0], x[1], x[2])
+    ),
+    "two normal variables": lambda x: scipy.stats.multivariate_normal.cdf(
+        x[:2], [0.0, 0.0], [[1.0, x[2] / 2.0], [x[2] / 2.0, x[3]]]
+    ),
+    "clusters": clusters,
+    "masked_equal": lambda x: ma.masked_equal(np.append(x**2, 5.0), 5.0).sum(),
+    "masked_values": lambda x: ma.masked_values(np.append(x**2, 5.0), 5.0).sum(),
+    "masked append": lambda x: (ma.append(ma.masked_less(x, 0.5), x) ** 2).sum(),
+    "masked put": masked_put,
+    "masked_all": masked_all,
+    "masked reductions": masked_reductions,
+    "sparse members": sparse_members,
+    "sparse resize": sparse_resized,
+    "splrep": lambda x: scipy.interpolate.splev(1.1, scipy.interpolate.splrep(TIMES, x**2)),
+    "PPoly of a spline": lambda x: scipy.interpolate.PPoly.from_spline(scipy.interpolate.splrep(TIMES, x**2))(0.3),
+    "BPoly of derivatives": lambda x: scipy.interpolate.BPoly.from_derivatives(
+        [0.0, 1.0, 2.0], [[x[0] ** 2, x[1]], [x[2], x[3]], [x[0], x[2]]]
+    )(0.6),
+    "splinef2d": lambda x: scipy.interpolate.interpn((TIMES, TIMES), np.outer(x, x), [[1.5, 2.2]], method="splinef2d")[
+        0
+    ],
+    "rows of a frame": lambda x: pd.DataFrame({"a": x, "b": x**2}).apply(lambda row: row * row["a"], axis=1)["b"].sum(),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_programs(name):
+    f = PROGRAMS[name]
+    slope, bend = grad(f)(X), hessian(f)(X)
+    np.testing.assert_allclose(f(X), vmap(f)(X[None])[0], rtol=1e-9)
+    np.testing.assert_allclose(slope, differences(f, X, 5e-4), rtol=1e-6, atol=1e-7)
+    np.testing.assert_allclose(jacfwd(f)(X), slope, rtol=1e-9, atol=1e-12)
+    rows = [(grad(f)(X + 1e-5 * e) - grad(f)(X - 1e-5 * e)) / 2e-5 for e in np.eye(4)]
+    np.testing.assert_allclose(bend, rows, rtol=1e-4, atol=1e-4)
+    xs = np.stack([X, X * 1.001])
+    np.testing.assert_allclose(vmap(grad(f))(xs), [grad(f)(x) for x in xs], rtol=1e-7, atol=1e-9)
