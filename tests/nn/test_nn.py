@@ -518,6 +518,18 @@ def test_long_kernels_with_nonfinite_values():
     same(large, np.full((1, 1, 601), 1e308), rtol=1e-13)
 
 
+@pytest.mark.parametrize(
+    ("lhs", "rhs"),
+    [((2, 3, 64, 64), (5, 3, 1, 1)), ((2, 3, 64, 64), (5, 3, 64, 64)), ((20, 40, 200), (40, 40, 90))],
+    ids=["kernels of one place", "results of one place", "many channels"],
+)
+def test_convolutions_by_matrix_products(lhs, rhs):
+    x, y = (np.random.default_rng(0).normal(size=shape) for shape in (lhs, rhs))
+    by_lax = lambda x, y: jax.lax.conv_general_dilated(x, y, (1,) * (x.ndim - 2), "VALID")
+    for found, expected in zip(pulled(fnn.conv, vjp, x, y), pulled(by_lax, jax.vjp, x, y), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-11 * np.abs(expected).max())
+
+
 def test_convolution_of_nonfinite_values():
     """Entries beyond the borders are not read, so no zero there is multiplied by an infinity."""
     x, y = np.ones((1, 1, 4, 4)), np.ones((1, 1, 2, 2))
