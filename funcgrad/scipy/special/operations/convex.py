@@ -7,6 +7,7 @@ with the order of their derivative as a parameter, so that every derivative is a
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from funcgrad.kinds import elementwise, primitive
@@ -15,15 +16,21 @@ from funcgrad.optional import special
 from funcgrad.primitives.arithmetic import absolute, as_numpy_number, clip, divide, power
 from funcgrad.primitives.comparison import equal, less_equal, logical_and, where
 from funcgrad.primitives.elementwise import exp, hypot, log, log1p, sin, tanh
-from funcgrad.scipy.special.operations.partials import derivatives, kernel, scipy_operation
+from funcgrad.scipy.special.operations.partials import derivatives, in_double, kernel, scipy_operation
 
 LN10, RADIAN = math.log(10.0), math.pi / 180
 
 # ---- products with logarithms --------------------------------------------------------------------------------
 
-xlogy: Operation = scipy_operation("xlogy", dx=lambda y: log(y), dy=lambda x, y: divide(x, y))
+
+def _of_floats(name: str) -> Callable[..., Any]:
+    """Return JAX's function ``name``, whose own rules fail for integers, for arguments of one floating dtype."""
+    return lambda xp, *args: in_double(xp, special(xp, name), *args)
+
+
+xlogy: Operation = scipy_operation("xlogy", _of_floats("xlogy"), dx=lambda y: log(y), dy=lambda x, y: divide(x, y))
 xlog1py: Operation = scipy_operation(
-    "xlog1py", dx=lambda y: log1p(y), dy=lambda x, y: divide(as_numpy_number(x), y - -1)
+    "xlog1py", _of_floats("xlog1py"), dx=lambda y: log1p(y), dy=lambda x, y: divide(as_numpy_number(x), y - -1)
 )
 entr: Operation = scipy_operation("entr", dx=lambda x: -log(x) - 1)
 

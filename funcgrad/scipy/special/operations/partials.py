@@ -260,10 +260,9 @@ def kernel(name: str, of_jax: Callable[..., Any] | None = None) -> Callable[...,
     """
 
     def impl(xp: Any, *args: Any) -> Any:
-        if xp.__name__ == "numpy":
-            return special(xp, name)(*args)
-        # with integers, rules of JAX's own functions fail
-        return in_double(xp, special(xp, name), *args) if of_jax is None else of_jax(xp, *args)
+        if of_jax is not None and xp.__name__ != "numpy":
+            return of_jax(xp, *args)
+        return special(xp, name)(*args)
 
     return impl
 
