@@ -32,7 +32,7 @@ from weakref import ref
 
 import numpy as np
 
-from funcgrad import backend, blocks, heap, ownership
+from funcgrad import backend, blocks, heap
 from funcgrad.errors import EscapedTracerError, InputError, NotDifferentiableError, typed_repr
 from funcgrad.shared_state import all_repetitions, open_traces, repetitions, write_lock
 
@@ -227,28 +227,6 @@ def shallow_copy(x: Any) -> Any:
     with write_lock:
         made = x._trace.shallow_copy_of(x)
     return made
-
-
-def unshare_results(values: list[Any]) -> list[Any]:
-    """Replace arrays that are shared, also within the list, by copies, in place; return ``values``.
-
-    This function is the last step of every transform, whose results belong to the caller alone. A local variable counts
-    as a holder, so drop local variables before the call; else their arrays are copied.
-
-    Example:
-        >>> held = np.ones(2)
-        >>> mine, other, same = unshare_results([held, np.zeros(2), held])
-        >>> mine is held, same is held, other
-        (False, False, array([0., 0.]))
-    """
-    for i in range(len(values)):
-        if type(values[i]) is not ndarray:
-            continue
-        # fast path: an array with its own memory
-        alone = sys.getrefcount(values[i]) == ownership.ENTRY and values[i].base is None and values[i].flags.writeable
-        if not alone and not ownership.has_unshared_memory(values, i):
-            values[i] = values[i].copy("K")
-    return values
 
 
 def aval_of(v: Any) -> Any:

@@ -54,16 +54,47 @@ def _references_of_base(values: Sequence[Any], i: int) -> int:
     return sys.getrefcount(values[i].base)
 
 
+def has_unshared(holder: Any, name: str) -> bool:
+    """Whether only ``holder`` refers to its attribute ``name``, a tracer or an ndarray with its own memory."""
+    value = getattr(holder, name)
+    if type(value) is ndarray and (value.base is not None or not value.flags.writeable):
+        return False
+    del value
+    return _references_of(holder, name) == _ATTRIBUTE
+
+
+def unshare_results(values: list[Any]) -> list[Any]:
+    """Replace arrays that are shared, also within the list, by copies, in place; return ``values``.
+
+    This function is the last step of every transform, whose results belong to the caller alone. A local variable counts
+    as a holder, so drop local variables before the call; else their arrays are copied.
+
+    Example:
+        >>> held = np.ones(2)
+        >>> mine, other, same = unshare_results([held, np.zeros(2), held])
+        >>> mine is held, same is held, other
+        (False, False, array([0., 0.]))
+    """
+    for i in range(len(values)):
+        if type(values[i]) is not ndarray:
+            continue
+        # fast path: an array with its own memory
+        alone = sys.getrefcount(values[i]) == _ENTRY and values[i].base is None and values[i].flags.writeable
+        if not alone and not _has_unshared_memory(values, i):
+            values[i] = values[i].copy("K")
+    return values
+
+
 def is_first_unshared(values: list[Any]) -> bool:
     """Whether only the list ``values`` refers to its first entry, a tracer or an ndarray with its own memory."""
     if type(values[0]) is ndarray and (values[0].base is not None or not values[0].flags.writeable):
         return False
-    return _references_at(values, 0) == ENTRY
+    return _references_at(values, 0) == _ENTRY
 
 
-def has_unshared_memory(values: list[Any], i: int) -> bool:
+def _has_unshared_memory(values: list[Any], i: int) -> bool:
     """Whether the memory of entry ``i``, an array, can be reached only through this entry."""
-    if sys.getrefcount(values[i]) != ENTRY:
+    if sys.getrefcount(values[i]) != _ENTRY:
         return False
     base = values[i].base
     if base is None:
@@ -75,10 +106,10 @@ def has_unshared_memory(values: list[Any], i: int) -> bool:
     return whole and _references_of_base(values, i) == _BASE and bool(values[i].flags.writeable)
 
 
-ENTRY = _references_at([np.empty(1)], 0) if _HAS_COUNTS else -1
+_ENTRY = _references_at([np.empty(1)], 0) if _HAS_COUNTS else -1
 _BASE = _references_of_base([np.empty(2).reshape(2, 1)], 0) if _HAS_COUNTS else -1
 _LISTED = sum(map(sys.getrefcount, [np.empty(1)])) if _HAS_COUNTS else -1
-ATTRIBUTE = _references_of(SimpleNamespace(array=np.empty(1)), "array") if _HAS_COUNTS else -1
+_ATTRIBUTE = _references_of(SimpleNamespace(array=np.empty(1)), "array") if _HAS_COUNTS else -1
 _ARGUMENT = _lone_argument() if _HAS_COUNTS else -1
 _TEMPORARY = _as_rule(np.empty(1)) if _HAS_COUNTS else -1
 
@@ -154,7 +185,7 @@ class Census:
             return {}  # the most frequent case
         counts = Counter(map(id, self._noted))  # in the order of ``arrays``
         self._noted.clear()
-        shared = [sys.getrefcount(arrays[i]) != ENTRY + counts[id(arrays[i])] for i in range(len(arrays))]
+        shared = [sys.getrefcount(arrays[i]) != _ENTRY + counts[id(arrays[i])] for i in range(len(arrays))]
         indices = {key: i for i, key in enumerate(counts)}
         views: dict[int, int] = {}  # by the identity of an array: how many of the others are views of it
         for i in bases:
@@ -164,7 +195,7 @@ class Census:
         for key, n in views.items():
             if key in indices:
                 i = indices[key]
-                shared[i] = sys.getrefcount(arrays[i]) != ENTRY + counts[key] + n
+                shared[i] = sys.getrefcount(arrays[i]) != _ENTRY + counts[key] + n
         for i in bases:
             base = id(arrays[i].base)
             if not shared[i]:

@@ -41,8 +41,8 @@ from funcgrad.core import (
     refuse_closure,
     shallow_copy,
     tracer_of,
-    unshare_results,
 )
+from funcgrad.ownership import unshare_results
 
 ndarray = np.ndarray
 float64 = np.float64

@@ -17,7 +17,6 @@ axes; unset for a number, and for an array from which no view was taken yet.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from threading import get_ident
@@ -26,7 +25,7 @@ from weakref import ref
 
 import numpy as np
 
-from funcgrad import backend, blocks, ownership, tree
+from funcgrad import backend, blocks, tree
 from funcgrad.core import READ_ONLY, Primitive, Trace, Tracer, is_in_transform, plain_value, shallow_copy
 from funcgrad.forward import ForwardTrace
 from funcgrad.shared_state import unfinished_traces, write_lock
@@ -310,15 +309,6 @@ def as_argument(x: Any) -> Any:
     elif type(made) is not ndarray and made is not x:  # from a buffer of another library
         made = as_constant(made)
     return made
-
-
-def has_unshared(holder: Any, name: str) -> bool:
-    """Whether only ``holder`` refers to its attribute ``name``, a tracer or an ndarray with its own memory."""
-    value = getattr(holder, name)
-    if type(value) is ndarray and (value.base is not None or not value.flags.writeable):
-        return False
-    del value
-    return sys.getrefcount(getattr(holder, name)) == ownership.ATTRIBUTE
 
 
 def rebind(x: Tracer, new: Any) -> None:

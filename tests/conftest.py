@@ -56,7 +56,7 @@ settings.load_profile("ci" if os.environ.get("CI") else "default")
 
 
 #: Names of the measurements in the module of reference counts.
-COUNTS = ("ENTRY", "_BASE", "ATTRIBUTE", "_ARGUMENT", "_TEMPORARY", "_ITEM")
+COUNTS = ("_ENTRY", "_BASE", "_ATTRIBUTE", "_ARGUMENT", "_TEMPORARY", "_ITEM")
 
 
 def pytest_addoption(parser):

@@ -151,6 +151,11 @@ def test_only_reverse_reads_records_by_position():
     assert reading == {"funcgrad/reverse.py"}
 
 
+def test_one_module_reads_reference_counts():
+    counting = {path for path, text in sources(PACKAGE).items() if "getrefcount" in text}
+    assert counting == {"funcgrad/ownership.py"}
+
+
 def test_own_modules_do_not_count_as_optional():
     assert not set(imports("from funcgrad.interop.jax import bridge\nsys.modules.get('jax')")) & OPTIONAL
 

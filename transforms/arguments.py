@@ -14,8 +14,9 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from funcgrad import backend, tree
-from funcgrad.core import Trace, Tracer, describe, is_in_transform, is_plain_float, shallow_copy, unshare_results
+from funcgrad.core import Trace, Tracer, describe, is_in_transform, is_plain_float, shallow_copy
 from funcgrad.errors import InputError, ShapeError
+from funcgrad.ownership import unshare_results
 from funcgrad.transforms.transformed import Argnums
 from funcgrad.typing import PyTree
 from funcgrad.writable import as_inner_results

@@ -137,10 +137,12 @@ class BranchRecordings:
 
     def _is_last(self, x: PyTree) -> bool:
         """Whether the last recording was made at ``x``: one more would take the same path."""
-        return all(np.array_equal(one, other) for one, other in zip(tree.leaves(x), self._last, strict=True))
+        leaves = tree.leaves(x)
+        return len(leaves) == len(self._last) and all(map(np.array_equal, leaves, self._last))
 
     def _record(self, x: PyTree) -> None:
-        self._last = tree.leaves(x)
+        leaves = tree.leaves(x)
+        self._last = [] if Tracer in map(type, leaves) else leaves
         closure = RecordedClosure(self.call, self.fun, x, reruns_decisions=True)
         self._recordings.insert(0, (closure, len(self.captured)))
         self.captured += closure.captured

@@ -11,12 +11,13 @@ from typing import Any, Literal, Never, TypeAlias, TypeVar, overload
 import numpy as np
 
 from funcgrad import backend, tree
-from funcgrad.core import Tracer, describe, shallow_copy, unshare_results
+from funcgrad.core import Tracer, describe, shallow_copy
 from funcgrad.errors import InputError
 from funcgrad.forward import ForwardTrace
 from funcgrad.graph import GraphTrace, stands_for_array
 from funcgrad.keeping import ChangeCheck, copy_shared_arrays, copy_shared_constants
 from funcgrad.numpy_code import run_or_rebuild
+from funcgrad.ownership import unshare_results
 from funcgrad.reverse import Record, all_saved, backward, complete_derivatives, reachable, record_function
 from funcgrad.transforms.arguments import (
     check_leaves,

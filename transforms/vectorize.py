@@ -10,10 +10,11 @@ import numpy as np
 
 from funcgrad import backend, tree
 from funcgrad.batching import BatchTrace, named_axes
-from funcgrad.core import Tracer, describe, is_array, is_in_transform, is_plain_float, shallow_copy, unshare_results
+from funcgrad.core import Tracer, describe, is_array, is_in_transform, is_plain_float, shallow_copy
 from funcgrad.errors import InputError, ShapeError
 from funcgrad.foreign_nodes import LEAVES
 from funcgrad.kinds.linear import permute, to_batch
+from funcgrad.ownership import unshare_results
 from funcgrad.transforms.arguments import check_leaf
 from funcgrad.transforms.transformed import Transformed, check_callable, hide_extra_kwargs
 from funcgrad.typing import PyTree

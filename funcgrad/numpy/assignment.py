@@ -42,7 +42,7 @@ from funcgrad.numpy.items import (
     without_excess_axes,
 )
 from funcgrad.numpy.layout import with_layout_of
-from funcgrad.ownership import is_unshared_argument
+from funcgrad.ownership import has_unshared, is_unshared_argument
 from funcgrad.primitives.accumulating import copy_with_own_memory
 from funcgrad.primitives.comparison import where
 from funcgrad.primitives.index_spec import copied_index, is_concrete, is_static, parse_index
@@ -57,7 +57,6 @@ from funcgrad.writable import (
     View,
     Views,
     ViewStep,
-    has_unshared,
     is_buffer,
     is_number,
     rebind,

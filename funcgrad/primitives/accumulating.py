@@ -11,9 +11,9 @@ from funcgrad.batching import BatchTrace, is_batched
 from funcgrad.core import Tracer, shallow_copy
 from funcgrad.forward import ForwardTrace
 from funcgrad.graph import stands_for_array
+from funcgrad.ownership import has_unshared
 from funcgrad.primitives.index_spec import index_from_spec, is_static
 from funcgrad.primitives.shaping import arranged
-from funcgrad.writable import has_unshared
 
 ndarray = np.ndarray
 NUMPY_TYPES = frozenset((ndarray, float, complex, np.float64, np.float32, np.float16, np.complex128, np.complex64))

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from funcgrad import backend, tree
-from funcgrad.core import Tracer, describe, is_array, shallow_copy, unshare_results
+from funcgrad.core import Tracer, describe, is_array, shallow_copy
 from funcgrad.errors import InputError, ShapeError
 from funcgrad.numpy.choice import where
+from funcgrad.ownership import unshare_results
 from funcgrad.transforms.control.staging import Aval, aval_of
 from funcgrad.typing import PyTree
 from funcgrad.writable import as_argument, as_results

@@ -8,8 +8,9 @@ from typing import Any
 
 import funcgrad.numpy as fnp
 from funcgrad import backend, tree
-from funcgrad.core import describe, shallow_copy, unshare_results
+from funcgrad.core import describe, shallow_copy
 from funcgrad.errors import InputError, ShapeError
+from funcgrad.ownership import unshare_results
 from funcgrad.transforms.control.carrying import checked_leaves
 from funcgrad.transforms.control.loops import scan
 from funcgrad.transforms.transformed import check_functions

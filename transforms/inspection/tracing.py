@@ -9,12 +9,13 @@ from typing import Any, ParamSpec
 import numpy as np
 
 from funcgrad import backend, blocks, tree
-from funcgrad.core import Primitive, Tracer, describe, is_array, shallow_copy, unshare_results
+from funcgrad.core import Primitive, Tracer, describe, is_array, shallow_copy
 from funcgrad.errors import InputError, NotDifferentiableError, ShapeError
 from funcgrad.graph import Note, PipelineStage, Recording
 from funcgrad.keeping import copy_shared_constants
 from funcgrad.kinds.custom import custom_call
 from funcgrad.numpy_code import Rebuilt
+from funcgrad.ownership import unshare_results
 from funcgrad.reverse import number_of, operation_of, parents_of, reachable, saved_by, vjp_of
 from funcgrad.transforms.arguments import merge_leaves
 from funcgrad.transforms.closures import DecisionTrace
