@@ -51,13 +51,15 @@ def accepting_objects(home: str, name: str, operation: Any) -> Any:
     """
     if home == "numpy" and (name in _OF_OBJECTS or name in _OF_TABLES):
 
-        def call(*args: Any, **kwargs: Any) -> Any:
-            kind = type(args[0]) if args else Tracer
+        def call(x: Any = _ABSENT, /, *args: Any, **kwargs: Any) -> Any:
+            kind = type(x)
             if kind in _ARRAYS:  # this quick look is what an operation on a few numbers can afford
-                return operation(*args, **kwargs)
+                return operation(x, *args, **kwargs) if args or kwargs else operation(x)
+            if x is _ABSENT:
+                return operation(**kwargs)
             if name in _OF_OBJECTS and (found := getattr(kind, "call_function", None)) is not None:
-                return found(args[0], name, operation, args, kwargs)
-            return (getattr(np, name) if name in _OF_TABLES and is_table_class(kind) else operation)(*args, **kwargs)
+                return found(x, name, operation, (x, *args), kwargs)
+            return (getattr(np, name) if name in _OF_TABLES and is_table_class(kind) else operation)(x, *args, **kwargs)
 
     elif name in _MATRIX_FUNCTIONS.get(home, ()):
 
@@ -77,6 +79,7 @@ def accepting_objects(home: str, name: str, operation: Any) -> Any:
 
 
 _ARRAYS = frozenset((Tracer, np.ndarray))
+_ABSENT = object()
 #: Functions that call the method of a table: missing numbers and labels are the table's.
 _OF_TABLES = frozenset(
     (
