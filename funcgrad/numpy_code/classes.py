@@ -129,6 +129,8 @@ def _rebuilt_class(cls: type, translate: Any, is_kept: Callable[[type], bool]) -
         return cls
     above = [stamp for base in bases if not is_kept(base) for stamp in vars(base).get(_STAMPS, ())]
     type.__setattr__(made, _STAMPS, (*_stamp(cls, members), *above))
+    if "__parameters__" in vars(cls):  # ``Generic`` sets it for each subclass, and finds none for this one
+        type.__setattr__(made, "__parameters__", vars(cls)["__parameters__"])
     return made
 
 

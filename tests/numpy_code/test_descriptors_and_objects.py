@@ -1,6 +1,7 @@
 """Descriptors of a program's classes, whose methods are rebuilt as properties are, and arrays of objects."""
 
 import math
+from typing import Generic, TypeVar
 
 import numpy as np
 import pytest
@@ -138,3 +139,25 @@ def test_object_arrays_of_arrays():
         return same.sum() + different[1].sum() + mixed[0, 0] * mixed[1, 2] + axes[1].sum() * x
 
     np.testing.assert_allclose(grad(fun)(0.5), 2 * math.cos(0.5) + 0.5 * math.cos(0.5) + math.sin(0.5) + 6, rtol=1e-12)
+
+
+Item = TypeVar("Item")
+
+
+class Stack(Generic[Item]):
+    def __init__(self):
+        self.items = []
+
+    def push(self, item):
+        self.items.append(item)
+        return self
+
+
+class Numbers(Stack[float]):
+    def sine(self):
+        return math.sin(self.items[-1])
+
+
+def test_generic_classes():
+    assert grad(lambda x: math.exp(Stack[float]().push(x).items[0]))(0.7) == pytest.approx(math.exp(0.7))
+    assert grad(lambda x: Numbers().push(x).sine())(0.7) == pytest.approx(math.cos(0.7))

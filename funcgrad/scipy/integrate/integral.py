@@ -298,7 +298,7 @@ def _plain_values(*values: Any) -> list[Any]:
         StagingError: a value that JAX knows only later.
         ConcretizationError: a batch: the caller then runs one example after the other.
     """
-    found = [plain_value(x) if isinstance(x, Tracer) and x._trace.runs_jax else x for x in values]
+    found = [x if backend.namespace_of(plain := plain_value(x)) is np else plain for x in values]
     if any(map(backend.is_jax_tracer, found)):
         raise StagingError(
             "integrate.quad: points are chosen by values, got a value that is unknown while JAX traces. Call it "

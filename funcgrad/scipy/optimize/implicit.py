@@ -54,12 +54,14 @@ class Problem(NamedTuple):
         return plain(self.call, self.fun(x))
 
     def plain_derivative(self, derivative: Callable[..., Any], own: Callable[..., Any]) -> Callable[..., Any]:
-        """Return the caller's ``derivative`` as a plain function; ``own`` replaces it if it closes over a batch."""
+        """Return the caller's ``derivative`` as a plain function; if it closes over traced values, ``own``."""
 
         def call(x: Any, *more: Any) -> Any:
             try:
                 return plain(self.call, derivative(x, *more, *self.args))
-            except ConcretizationError:
+            except Exception as error:
+                if not isinstance(error, ConcretizationError) and not _is_jax_leak(error):
+                    raise
                 forget_refusal()
                 return plain(self.call, own(x, *more))
 
@@ -169,7 +171,9 @@ def search(
     with no_grad():
         try:
             outs = as_one_operation(call, one, values)
-        except (ConcretizationError, NotDifferentiableError):
+        except Exception as error:
+            if not isinstance(error, (ConcretizationError, NotDifferentiableError)) and not _is_jax_leak(error):
+                raise
             forget_refusal()
             closure = RecordedClosure(call, lambda x: fun(x, *args), guess, checks_branches=True)
             if not closure.captured:
@@ -178,6 +182,11 @@ def search(
             fields.results.clear()
             outs = as_one_operation(call, one, values)
     return fields.joined(outs) if outs else _empty_batch(values, guess)
+
+
+def _is_jax_leak(error: Exception) -> bool:
+    """Whether JAX raised ``error`` because a function that it calls back closes over a value that it traces."""
+    return type(error).__name__ == "UnexpectedTracerError"
 
 
 def as_one_operation(call: str, one: Callable[..., list[Any]], values: list[Any]) -> list[Any]:

@@ -254,8 +254,11 @@ def test_closure_over_values_of_other_transform():
         lambda x: scipy.integrate.quad(lambda t: np.exp(-x[0] * t) * np.cos(x[1] * t), 0.0, x[3])[0],
         lambda x: scipy.integrate.dblquad(lambda a, b: a * b * x[0], 0.0, 1.0, 0.0, lambda a: x[1])[0],
         lambda x: scipy.stats.beta(2, 3).logpdf(scipy.special.expit(x)).sum(),
+        lambda x: scipy.optimize.newton(
+            lambda z: z - 0.1 * x[0] * np.sin(z) - x[1], x[1], fprime=lambda z: 1 - 0.1 * x[0] * np.cos(z)
+        ),
     ],
-    ids=["quad", "dblquad", "beta with integers"],
+    ids=["quad", "dblquad", "beta with integers", "newton from a traced point"],
 )
 def test_jax_differentiates(f):
     np.testing.assert_allclose(to_jax(f)(X), f(X), rtol=1e-9)

@@ -10,7 +10,7 @@ import scipy.integrate
 from helpers import at_least
 
 import funcgrad.numpy as fnp
-from funcgrad import check_grads, grad, hessian, jacfwd, jacrev, jvp, vjp, vmap
+from funcgrad import check_grads, grad, hessian, jacfwd, jacrev, jit, jvp, vjp, vmap
 from funcgrad.errors import BranchError, InputError
 from funcgrad.scipy import integrate
 
@@ -563,6 +563,16 @@ def test_closure_of_math_functions_in_vmap():
     xs = np.array([[0.7, 1.3, 2.1], [0.5, 1.1, 1.7], [0.2, 2.0, 1.0]])
     np.testing.assert_allclose(vmap(area)(xs), [area(x) for x in xs], rtol=1e-12)
     np.testing.assert_allclose(vmap(grad(area))(xs), [grad(area)(x) for x in xs], rtol=1e-9)
+
+
+@pytest.mark.filterwarnings("ignore::funcgrad.errors.EagerWarning")
+def test_recorded_gradient_is_not_that_of_first_call():
+    f = lambda x: integrate.quad(lambda t: np.exp(-x[0] * t) * np.cos(x[1] * t), 0.0, 2.0)[0]
+    first, other = np.array([0.7, 1.3]), np.array([0.8, 1.1])
+    for fun in (f, grad(f), hessian(f)):
+        recorded = jit(fun, backend="numpy")
+        for x in (first, other, first):
+            np.testing.assert_allclose(recorded(x), fun(x), rtol=1e-12)
 
 
 def test_staircase_of_powers_of_closure_value():
