@@ -23,6 +23,7 @@ from funcgrad.core import Tracer, is_in_transform
 from funcgrad.errors import EagerWarning
 from funcgrad.numpy.hints import user_stacklevel
 from funcgrad.shared_state import open_traces
+from funcgrad.transforms.arguments import owned_tree
 from funcgrad.transforms.compiled.agreeing import difference_message, difference_message_nearby
 from funcgrad.transforms.compiled.arguments import Form, bind_program, form_of, input_names
 from funcgrad.transforms.compiled.capture import capture
@@ -214,16 +215,17 @@ class Compiled(Transformed[P, Any]):
         return self._call_general(args, kwargs)
 
     def _call_general(self, args: Any, kwargs: Any) -> Any:
-        if blocks.last_entered() is not None and blocks.current() is not blocks.NO_BLOCK:
-            return self.fun(*args, **kwargs)
+        in_block = blocks.last_entered() is not None and blocks.current() is not blocks.NO_BLOCK
         if is_in_transform():
-            return self._run_transformed(args, kwargs)
+            return self.fun(*args, **kwargs) if in_block else self._run_transformed(args, kwargs)
+        if in_block:
+            return owned_tree(self.fun(*args, **kwargs))
         if self._static.static:
             return self._with_static(args, kwargs)
         try:
             return self._run_program(args, kwargs)
         except _NotRecorded as error:
-            return self.fun(*args, **kwargs) if error.results is None else error.results[0]
+            return owned_tree(self.fun(*args, **kwargs)) if error.results is None else error.results[0]
 
     def _run_program(self, args: Any, kwargs: Any) -> Any:
         """Return the result of a recorded program; record one if there is none.
@@ -392,7 +394,7 @@ class Compiled(Transformed[P, Any]):
         entry.recorded += 1
         if not reachable.is_complete:
             self._give_up(entry, "it closes over thousands of values, too many to check in every call")
-            return eager
+            return owned_tree(eager)
         variant: Variant | None = None
         try:
             with _no_garbage_collection():
@@ -414,7 +416,7 @@ class Compiled(Transformed[P, Any]):
         else:
             entry.variants = [variant, *entry.variants]
             self._fast_call = variant.fast_call
-        return eager
+        return owned_tree(eager)
 
     def _make_variant(self, form: Form, eager: Any, reachable: ReachableObjects) -> Variant:
         copies: dict[int, Any] = {}
