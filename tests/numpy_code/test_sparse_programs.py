@@ -312,6 +312,23 @@ def test_programs(name):
     np.testing.assert_allclose([value, pushed], [f(X), slope @ [1.0, -0.5]], rtol=1e-9)
 
 
+@pytest.mark.parametrize("kind", FILLED)
+def test_parts_of_matrices_that_a_program_fills(kind):
+    free = np.array([1, 3])
+
+    def f(x):
+        K = kind((4, 4))
+        for i in range(4):
+            for j in range(i + 1):
+                K[i, j] += x * np.sin(4 * i + j) + (i == j)
+        inner = K[1:-1, 1:-1]
+        inner[0, 1] = x**2
+        return inner.tocsc().sum() + K[np.ix_(free, free)].toarray()[1, 0] ** 2 + K[:, free][free].trace() + K.sum()
+
+    assert type(kind((4, 4))[1:-1, 1:-1]) is kind
+    assert grad(f)(0.7) == pytest.approx((f(0.7 + 1e-6) - f(0.7 - 1e-6)) / 2e-6, rel=1e-8)
+
+
 @pytest.mark.parametrize("f", [factors_made_outside, preconditioned_by_constants])
 def test_factorizations_of_constant_matrices(f):
     rows = np.stack([X, 1.1 * X])

@@ -314,8 +314,14 @@ class FillableMatrix:
     def __getitem__(self, key: Any) -> Any:
         rows, columns = changes_module().positions_of(key, self.matrix.shape)
         places = list(zip(rows.flat, columns.flat, strict=True))
+        constants = self.matrix[key]
         if self.traced_values.keys().isdisjoint(places):
-            return _as_traceable(self.matrix[key])
+            return _as_traceable(constants)
+        if type(constants) is type(self.matrix) and constants.ndim == 2:
+            part = FillableMatrix(constants)
+            at = zip(np.ndindex(constants.shape), places, strict=True)
+            part.traced_values = {new: self.traced_values[old] for new, old in at if old in self.traced_values}
+            return part
         found = [self.traced_values.get(place, self.matrix[place]) for place in places]
         return fnp.stack(found).reshape(rows.shape) if rows.shape else found[0]
 
