@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import math
 import operator
+import os
 import re
 import threading
 from collections.abc import Callable
-from contextlib import nullcontext
-from io import BytesIO, StringIO
+from contextlib import nullcontext, suppress
+from io import UnsupportedOperation
 from types import MethodType
 from typing import Any, NoReturn
 
@@ -264,7 +265,7 @@ def check_text(values: Any) -> None:
     """Check that no number is parsed from a text that shows a traced number of a run of rebuilt code.
 
     Args:
-        values: texts, lists and tuples of texts, and files in memory; anything else passes.
+        values: texts; lists, arrays and columns of texts; files and their names; anything else passes.
 
     Raises:
         ConversionError: a text shows a traced number, or a part of one.
@@ -272,11 +273,13 @@ def check_text(values: Any) -> None:
     run = open_rebuilt_run()
     if run is None or not run.texts:
         return
+    if getattr(getattr(values, "dtype", None), "kind", None) in _TEXTS:
+        values = values.tolist()
     if isinstance(values, (list, tuple)):
         for value in values:
             check_text(value)
-    elif isinstance(values, (StringIO, BytesIO)):
-        read = values.getvalue() if isinstance(values, StringIO) else values.getvalue().decode("latin-1")
+        return
+    if read := _content(values, run.first_text - _CLOCK):
         for _, shown in run.texts:  # a table may have numbers of which the text is a part
             if (found := shown.strip()) and re.search(rf"(?<![\d.]){re.escape(found)}(?![\d.])", read):
                 refuse_text(found)
@@ -287,6 +290,28 @@ def check_text(values: Any) -> None:
                 refuse_text(str(values))
 
 
+def _content(file: Any, since: float) -> str:
+    """Return the text in an open file, or in the file of this name; "" if it is older than ``since``, or no file."""
+    if isinstance(file, (str, bytes, os.PathLike)):
+        if not os.path.isfile(file):
+            return ""
+        with np.lib.npyio.DataSource().open(os.fsdecode(file), "rb") as opened:  # reads compressed files, too
+            return _content(opened, since)
+    if not hasattr(file, "seek"):
+        return ""
+    file = getattr(file, "buffer", file)  # a text file does not tell its position while its lines are read
+    with suppress(UnsupportedOperation):  # raised by a file in memory
+        if os.stat(file.fileno()).st_mtime < since:
+            return ""
+    position = file.tell()
+    file.seek(0)
+    read = file.read()
+    file.seek(position)
+    return read if isinstance(read, str) else read.decode("latin-1")
+
+
+_TEXTS = frozenset("OSTU")  # kinds of arrays that may hold texts
+_CLOCK = 2.0  # seconds by which the times of a file system may be behind
 _SHORTEST_MATCH = 3  # smallest length at which a piece of a text counts as a part of it
 
 

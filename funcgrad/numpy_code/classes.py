@@ -20,13 +20,11 @@ from funcgrad import tree
 from funcgrad.backend import is_array_class
 from funcgrad.numpy_code.array_classes import array_class
 from funcgrad.numpy_code.conversions import as_format_string
-from funcgrad.numpy_code.enumerations import enumeration, is_rebuilt_enumeration
+from funcgrad.numpy_code.enumerations import SOURCE, enumeration, is_rebuilt_enumeration
 from funcgrad.numpy_code.names import original_module
 from funcgrad.numpy_code.objects import DECORATED, rebuild_decorated
 from funcgrad.numpy_code.replacements import LatestCache
 
-#: Attribute under which a view keeps the object that it replaces.
-_SOURCE = "⟨source⟩"
 #: Attribute under which a rebuilt class keeps the translator that built it.
 _TRANSLATE = "⟨translate⟩"
 #: Attribute under which a rebuilt class keeps the members that it and its bases were built from.
@@ -152,11 +150,8 @@ def _enumeration(cls: type, translate: Any, is_kept: Callable[[type], bool]) -> 
             return _TranslatedAttribute(base, name, translate)
         return found
 
-    made: Any = enumeration(cls, translate, rebuilt)
-    for member, view in made.members.items():
-        vars(view)[_SOURCE] = member
-    found: type = made
-    return found
+    made: type = enumeration(cls, translate, rebuilt)
+    return made
 
 
 def _array_class(cls: type, translate: Any, is_kept: Callable[[type], bool]) -> type:
@@ -471,7 +466,7 @@ def _attribute_hooks(cls: type, translate: Any) -> dict[str, Any]:
 
     def fetch_attribute(self: Any, name: str) -> Any:
         own = _dict(self)
-        source = own.get(_SOURCE) if own is not None else None
+        source = own.get(SOURCE) if own is not None else None
         if source is not None:
             given = _dict(source)
             if given is not None and name in given:
@@ -515,7 +510,7 @@ def _set_attribute(obj: Any, name: str, value: Any) -> None:
 def _fetch_all(obj: Any, translate: Any) -> None:
     """Fetch all attributes of the object that ``obj`` is a view of, and forget that object."""
     own = _dict(obj)
-    source = None if own is None else own.pop(_SOURCE, None)
+    source = None if own is None else own.pop(SOURCE, None)
     if source is None:
         return
     for name, value in list((_dict(source) or {}).items()):
@@ -539,7 +534,7 @@ def make_viewer(kind: type, cls: type, translate: Any) -> Callable[[Any], Any]:
     made, dict_of, set_dict = partial(object.__new__, cls), _dict_of(kind)[0], _dict_of(cls)[1]
     container_base = next((base for base in _CONTAINER_BASES if issubclass(kind, base)), None)
     if container_base is not None:
-        return partial(_container_view, cls, container_base, dict_of, set_dict, translate)
+        return partial(_container_view, cls, container_base, dict_of, set_dict, _slots(kind), translate)
     unreplaced, read = translate.unreplaced_types, translate.array_attributes
     read_only_buffer = translate.read_only_buffer
     stamps = vars(cls).get(_STAMPS, ())
@@ -569,14 +564,16 @@ def make_viewer(kind: type, cls: type, translate: Any) -> Callable[[Any], Any]:
                 own[name] = translate(value)[0]
             elif sort is not np.ndarray or value.dtype.kind != "b":
                 del own[name]
-        own[_SOURCE] = obj
+        own[SOURCE] = obj
         set_dict(view, own)
         return view
 
     return make_view
 
 
-def _container_view(cls: type, container_base: Any, dict_of: Any, set_dict: Any, translate: Any, obj: Any) -> Any:
+def _container_view(
+    cls: type, container_base: Any, dict_of: Any, set_dict: Any, slots: list[str], translate: Any, obj: Any
+) -> Any:
     """Return a list, tuple or dictionary of a user's class with the members and attributes of ``obj``, translated."""
     view: Any
     if container_base is tuple:
@@ -584,9 +581,7 @@ def _container_view(cls: type, container_base: Any, dict_of: Any, set_dict: Any,
     else:
         view = container_base.__new__(cls)
         if issubclass(container_base, dict):
-            members = translate(dict(obj))[0]
-            first = (translate(obj.default_factory)[0],) if container_base is defaultdict else ()
-            container_base.__init__(view, *first, members)
+            container_base.update(view, translate(dict(obj))[0])
         else:
             members = [translate(x)[0] for x in container_base.__iter__(obj)]
             container_base.__init__(view, members, *((obj.maxlen,) if container_base is deque else ()))
@@ -595,6 +590,10 @@ def _container_view(cls: type, container_base: Any, dict_of: Any, set_dict: Any,
         set_dict(view, view)
     elif given:
         set_dict(view, {name: translate(value)[0] for name, value in dict.items(given)})
+    for name in slots:  # such as the default of a ``defaultdict``
+        has, value = _raw(obj, name)
+        if has:
+            _set_attribute(view, name, translate(value)[0])
     return view
 
 
@@ -605,7 +604,7 @@ def has_rebuilt_class(obj: Any) -> bool:
 
 def viewed_object(obj: Any) -> Any:
     """Return the object that ``obj`` is a view of; ``obj`` itself if it is not a view."""
-    return (_dict(obj) or {}).get(_SOURCE, obj)
+    return (_dict(obj) or {}).get(SOURCE, obj)
 
 
 def plain_copy(obj: Any, plain: Callable[[Any], Any]) -> Any:
@@ -616,7 +615,7 @@ def plain_copy(obj: Any, plain: Callable[[Any], Any]) -> Any:
         plain: returns the plain value for the value of an attribute.
     """
     own = dict(_dict(obj))
-    source = own.pop(_SOURCE, None)
+    source = own.pop(SOURCE, None)
     given = {} if source is None else dict(_dict(source))
     for name, value in own.items():
         if name not in given or not _is_unchanged(value, given[name]):
@@ -629,8 +628,8 @@ def plain_copy(obj: Any, plain: Callable[[Any], Any]) -> Any:
 def original(obj: Any) -> Any:
     """Return ``obj`` as an object of its original class: the viewed object if nothing was written to the view."""
     own = _dict(obj)
-    source = own.get(_SOURCE)
-    if source is not None and all(name == _SOURCE or _is_unchanged(own[name], _raw(source, name)[1]) for name in own):
+    source = own.get(SOURCE)
+    if source is not None and all(name == SOURCE or _is_unchanged(own[name], _raw(source, name)[1]) for name in own):
         return source
     _fetch_all(obj, lambda value: (value, True))
     for name, value in own.items():
@@ -647,4 +646,4 @@ def _is_unchanged(value: Any, given: Any) -> bool:
     """Whether ``value`` is ``given`` or its replacement. True for every callable ``given``."""
     if value is given or (isinstance(value, ModuleType) and original_module(value) is given):
         return True
-    return callable(given) or (has_rebuilt_class(value) and _dict(value).get(_SOURCE) is given)
+    return callable(given) or (has_rebuilt_class(value) and _dict(value).get(SOURCE) is given)

@@ -207,13 +207,22 @@ def _shown(x: Any) -> Any:
     return concrete(x, "'%' % x", steers=False) if is_traced(x) else x
 
 
-def plain_values(x: Any) -> Any:
-    """Return plain values for traced ones, also in lists, tuples and dictionaries, where no derivative is needed."""
+def plain_values(x: Any, plain: Callable[[Tracer], Any]) -> Any:
+    """Return ``plain(x)`` for traced values, also in lists, tuples and dictionaries, where no derivative is needed."""
     if issubclass(type(x), Tracer):
-        return concrete(x, "numpy.testing", steers=False)
+        return plain(x)
     if type(x) is dict:
-        return {name: plain_values(part) for name, part in x.items()}
-    return type(x)(map(plain_values, x)) if type(x) in (list, tuple) else x
+        return {name: plain_values(part, plain) for name, part in x.items()}
+    return type(x)([plain_values(part, plain) for part in x]) if type(x) in (list, tuple) else x
+
+
+def shown_value(x: Any) -> Any:
+    """Return what a text shows of ``x``: its value, or a text itself if the examples of a ``vmap`` differ."""
+    texts = list(map(str, x.ravel().tolist()))  # a run remembers them: the program may read them again
+    try:
+        return concrete(x, "json.dumps(x)", steers=False)
+    except ConcretizationError:
+        return texts[0] if not x.shape else texts
 
 
 def map_nested(change: Callable[[Any], Any], x: Any) -> Any:

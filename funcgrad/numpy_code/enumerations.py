@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator
-from enum import Enum, EnumMeta, Flag
+from enum import Enum, EnumMeta, Flag, IntEnum, IntFlag, ReprEnum, StrEnum
 from types import FunctionType
 from typing import Any
 
 from funcgrad.numpy_code.replacements import PLAIN_TYPES
+
+#: Attribute under which a view keeps the object that it replaces.
+SOURCE = "⟨source⟩"
 
 
 class _Enumeration(type):
@@ -22,87 +26,142 @@ class _Enumeration(type):
     __original__: Any
     members: dict[Any, Any]
 
+    def view(cls, member: Any) -> Any:
+        """Return the member for one of the program, or for a combination of its flags; any other value unchanged."""
+        if type(member) is not cls.__original__:
+            return member
+        found = cls.members.get(member)
+        if found is None:
+            base = cls.__original__._member_type_
+            found = base.__new__(cls, *([] if base is object else base.__getnewargs__(member)))
+            vars(found).update({key: x for key, x in vars(member).items() if type(x) in PLAIN_TYPES})
+            vars(found)[SOURCE] = member
+            cls.members[member] = found
+        return found
+
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-        return cls.members[cls.__original__(*args, **kwargs)]
+        return cls.view(cls.__original__(*map(_original, args), **kwargs))
 
     def __getitem__(cls, name: str) -> Any:
-        return cls.members[cls.__original__[name]]
+        return cls.view(cls.__original__[name])
 
     def __iter__(cls) -> Iterator[Any]:
-        return (cls.members[member] for member in cls.__original__)
+        return map(cls.view, cls.__original__)
 
     def __reversed__(cls) -> Iterator[Any]:
-        return (cls.members[member] for member in reversed(cls.__original__))
+        return map(cls.view, reversed(cls.__original__))
 
     def __len__(cls) -> int:
         return len(cls.__original__)
 
     def __contains__(cls, x: Any) -> bool:
-        return x in cls.members.values() or x in cls.__original__
+        return _original(x) in cls.__original__
 
     def __instancecheck__(cls, x: Any) -> bool:
         return type.__instancecheck__(cls, x) or isinstance(x, cls.__original__)
 
     @property
     def __members__(cls) -> dict[str, Any]:
-        return {name: cls.members[member] for name, member in cls.__original__.__members__.items()}
+        return {name: cls.view(member) for name, member in cls.__original__.__members__.items()}
+
+
+def _original(x: Any) -> Any:
+    """Return the program's member for one that replaces it; any other value unchanged."""
+    return vars(x)[SOURCE] if isinstance(x, _Member) else x
 
 
 class _Member:
     """Base of the classes that replace enumerations."""
 
-    __slots__ = ("__dict__",)
-    _name_: str
-
     def __hash__(self) -> int:
-        return hash(self._original())
+        return hash(_original(self))
 
     def __eq__(self, other: object) -> bool:
-        return self is other or self._original() is other
-
-    def _original(self) -> Any:
-        return type(self).__original__[self._name_]  # type: ignore[attr-defined]
+        return bool(_original(self) == _original(other))
 
     name = property(lambda self: self._name_)
     value = property(lambda self: self._value_)
 
     def __getattr__(self, name: str) -> Any:
         """Look up an attribute that is translated in each run: a function, an array."""
-        own = vars(self._original())
+        own = vars(_original(self))
         if name not in own:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
         return type(self).__translate__(own[name])[0]  # type: ignore[attr-defined]
 
     def __repr__(self) -> str:
-        return repr(self._original())
+        return repr(_original(self))
 
     def __str__(self) -> str:
-        return str(self._original())
+        return str(_original(self))
 
     def __format__(self, spec: str) -> str:
-        return format(self._original(), spec)
+        return format(_original(self), spec)
 
 
-#: Members that the enumeration's metaclass adds to each class.
-_OF_PYTHON = frozenset(dir(Enum)) | {"_generate_next_value_", "_new_member_", "_use_args_", "_member_names_"}
+def _combining(combine: Callable[..., Any]) -> Any:
+    """Return the method that combines flags as the function of ``operator`` does."""
+
+    def combined(self: Any, *other: Any) -> Any:
+        return type(self).view(combine(_original(self), *map(_original, other)))
+
+    return combined
+
+
+class _Flags(_Member):
+    """Base of the classes that replace enumerations of flags, which may be combined."""
+
+    __and__ = __rand__ = _combining(operator.and_)
+    __or__ = __ror__ = _combining(operator.or_)
+    __xor__ = __rxor__ = _combining(operator.xor)
+    __invert__ = _combining(operator.invert)
+
+    def __iter__(self) -> Iterator[Any]:
+        return map(type(self).view, _original(self))  # type: ignore[attr-defined]
+
+    def __len__(self) -> int:
+        return len(_original(self))
+
+    def __bool__(self) -> bool:
+        return bool(_original(self))
+
+    def __contains__(self, other: Any) -> bool:
+        return _original(other) in _original(self)
+
+
+#: Classes of Python whose methods the replacements do not need.
+_BASES = frozenset((Enum, IntEnum, StrEnum, ReprEnum, Flag, IntFlag))
+#: Members that Python adds to each enumeration, and those that make its members.
+_OF_PYTHON = frozenset(
+    (
+        *dir(Enum),
+        *("__dict__", "__init__", "__new__", "__weakref__"),
+        *("_generate_next_value_", "_new_member_", "_use_args_"),
+    )
+) - {"__call__", "__format__", "__repr__", "__str__"}
 
 
 def is_rebuilt_enumeration(cls: Any) -> bool:
     """Whether a class is an enumeration with methods, or with values such as functions, that may convert values."""
-    if not issubclass(type(cls), EnumMeta) or issubclass(cls, Flag) or cls._member_type_ is not object:
+    if not issubclass(type(cls), EnumMeta) or cls._member_type_ not in (object, int, float, str):
         return False
     if cls.__module__.partition(".")[0] in ("numpy", "scipy"):  # whose compiled code gets the members themselves
         return False
     if any(type(member._value_) not in PLAIN_TYPES for member in cls):
         return True
-    own = [value for base in cls.__mro__ if base not in (Enum, object) for value in _methods(base).values()]
+    own = [value for base in _own_classes(cls) for value in _methods(base).values()]
     return any(type(value) in (FunctionType, staticmethod, classmethod, property) for value in own)
 
 
+def _own_classes(cls: Any) -> list[Any]:
+    """Return the program's classes among ``cls`` and its bases."""
+    return [base for base in cls.__mro__ if base not in _BASES and base.__module__ != "builtins"]
+
+
 def _methods(cls: Any) -> dict[str, Any]:
-    members = getattr(cls, "__members__", {})
-    kept = {"__init__", "__new__", *members, *_OF_PYTHON} - {"__call__", "__str__", "__format__", "__repr__"}
-    return {name: x for name, x in vars(cls).items() if name not in kept and not name.startswith("_member")}
+    kept = _OF_PYTHON.union(getattr(cls, "__members__", ()))
+    own = {name: x for name, x in vars(cls).items() if name not in kept and not name.startswith("_member")}
+    return {name: x for name, x in own.items() if getattr(x, "__module__", None) != "enum"}  # copied from its bases
 
 
 def enumeration(cls: Any, translate: Any, rebuilt: Callable[[type, str, Any], Any]) -> Any:
@@ -114,16 +173,11 @@ def enumeration(cls: Any, translate: Any, rebuilt: Callable[[type, str, Any], An
         rebuilt: ``rebuilt(base, name, value)`` returns the replacement for a method or another attribute.
     """
     names: dict[str, Any] = {"__module__": cls.__module__, "__qualname__": cls.__qualname__, "__doc__": cls.__doc__}
-    for base in reversed(cls.__mro__):
-        if base not in (Enum, object):
-            names |= {name: rebuilt(base, name, value) for name, value in _methods(base).items()}
+    for base in reversed(_own_classes(cls)):
+        names |= {name: rebuilt(base, name, value) for name, value in _methods(base).items()}
     names |= {"__original__": cls, "__translate__": staticmethod(translate), "members": {}}
-    made: Any = _Enumeration(cls.__name__, (_Member,), names)
+    bases = (_Flags if issubclass(cls, Flag) else _Member, *({cls._member_type_} - {object}))
+    made: Any = _Enumeration(cls.__name__, bases, names)
     for name, member in cls.__members__.items():
-        view = made.members.get(member)
-        if view is None:
-            view = object.__new__(made)
-            vars(view).update({key: x for key, x in vars(member).items() if type(x) in PLAIN_TYPES})
-            made.members[member] = view
-        type.__setattr__(made, name, view)
+        type.__setattr__(made, name, made.view(member))
     return made

@@ -28,7 +28,7 @@ _COMPILED_CODES = IdentityCache()
 #: Classes that are called as those of modules, which a function may import itself.
 _CLASSES = frozenset((*map(str, np.sctypeDict), "double", "single")).union(*TABLE_CLASSES.values())
 #: Methods that are replaced by functions, see ``scope``, and whether they are called with arguments.
-CALLED_METHODS = {"__array__": False, "astype": True, "copy": False}
+CALLED_METHODS = {"__array__": False, "astype": True, "copy": False, "join": True}
 _FUTURE = 0
 for _feature in __future__.all_feature_names:
     _FUTURE |= getattr(__future__, _feature).compiler_flag

@@ -16,6 +16,7 @@ import numpy as np
 
 import funcgrad.numpy as fnp
 from funcgrad.core import Tracer
+from funcgrad.numpy.concretization import concrete
 from funcgrad.numpy.functional import Broadcast
 from funcgrad.numpy.records import records_from_arrays, records_from_rows, records_of
 from funcgrad.numpy_code.calls import source_name
@@ -112,7 +113,7 @@ _ARRAY_MAKERS = frozenset(
         *("fromfunction", "fromiter", "fromstring", "genfromtxt", "loadtxt", "ravel", "reshape"),
     )
 )
-_TEXT_READERS = frozenset(("fromstring", "genfromtxt", "loadtxt"))
+_TEXT_READERS = frozenset(("fromfile", "fromstring", "genfromtxt", "loadtxt"))
 
 
 @cache
@@ -198,10 +199,11 @@ def _windows(x: Any, window_shape: Any, axis: Any = None, **kwargs: Any) -> Any:
 
 def _asserting(fun: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function of ``numpy.testing``, which has no result, such that it checks the values behind tracers."""
+    tested = partial(concrete, request="numpy.testing", steers=False)
 
     @wraps(fun)
     def call(*args: Any, **kwargs: Any) -> Any:
-        return fun(*plain_values(args), **plain_values(kwargs))
+        return fun(*plain_values(args, tested), **plain_values(kwargs, tested))
 
     return call
 

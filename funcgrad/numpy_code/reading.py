@@ -6,6 +6,7 @@ the traced numbers that it shows and their texts, and compares what is read with
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator
 from functools import wraps
 from itertools import islice
@@ -15,16 +16,19 @@ from typing import Any
 from funcgrad.core import Tracer
 from funcgrad.numpy.concretization import check_text, refuse_conversion
 from funcgrad.numpy.tables import table_constructor
+from funcgrad.numpy_code.conversions import plain_values, shown_value
 from funcgrad.numpy_code.libraries import KEPT_PACKAGES, package_of
 from funcgrad.numpy_code.tables import function_of_pandas, function_of_xarray
 from funcgrad.numpy_code.xarrays import constructor
 
-#: Functions and classes that read numbers from texts, by module of Python.
+#: Functions and classes of Python that read numbers from texts, by module.
 READER_MODULES = {
     "ast": frozenset(("literal_eval",)),
+    "csv": frozenset(("DictReader", "reader")),
     "decimal": frozenset(("Decimal",)),
     "fractions": frozenset(("Fraction",)),
     "json": frozenset(("load", "loads")),
+    "tomllib": frozenset(("load", "loads")),
 }
 #: Classes of tables that take traced values, by library.
 TABLE_CLASSES = {
@@ -35,16 +39,16 @@ TABLE_CLASSES = {
 _CALLED, _MANY = (FunctionType, MethodType), 256
 _READER_NAMES = frozenset.union(
     *READER_MODULES.values(),
-    ("array", "asarray", "astype", "complex", "eval", "exec", "float", "float32", "float64", "fromstring"),
+    ("array", "asarray", "astype", "complex", "eval", "exec", "float", "float32", "float64", "fromfile", "fromstring"),
     ("genfromtxt", "loads", "loadtxt", "read_csv", "read_fwf", "read_json", "read_table", "safe_load", "to_numeric"),
 )
 
 
 def refusing_reader(value: Any) -> Any:
-    """Return a function or class that reads numbers from texts such that it refuses texts of traced numbers.
+    """Return a class that reads numbers from texts, in calls, such that it refuses texts of traced numbers.
 
-    A class of tables becomes one that takes traced arrays, and functions of pandas and xarray ones that take traced
-    tables; any other value is returned unchanged.
+    A class of tables becomes one that takes traced arrays, and functions of xarray ones that take traced tables; any
+    other value is returned unchanged.
 
     Example:
         >>> from fractions import Fraction
@@ -54,11 +58,44 @@ def refusing_reader(value: Any) -> Any:
     home = (package_of(getattr(value, "__module__", None)) or "").lstrip("_")
     if home in TABLE_CLASSES and isinstance(value, type) and value.__name__ in TABLE_CLASSES[home]:
         return table_constructor(value) if home == "pandas" else constructor(value)
-    if home in TABLE_CLASSES:
-        return function_of_pandas(value) if home == "pandas" else function_of_xarray(value)
-    if home not in READER_MODULES or getattr(value, "__name__", None) not in READER_MODULES[home]:
-        return value
-    return refusing_traced(value)
+    if home == "xarray":
+        return function_of_xarray(value)
+    if home == "pandas":
+        return function_of_pandas(value) if isinstance(value, type) else value
+    return refusing_traced(value) if isinstance(value, type) and _is_reader(value) else value
+
+
+def _is_reader(value: Any) -> bool:
+    """Whether ``value`` is one of Python's functions and classes in ``READER_MODULES``."""
+    home = (package_of(getattr(value, "__module__", None)) or "").lstrip("_")
+    return getattr(value, "__name__", None) in READER_MODULES.get(home, ())
+
+
+def function_of_texts(fun: Any) -> Any:
+    """Return a function of Python or pandas that reads or writes numbers such that it notices traced ones; or ``fun``.
+
+    Unlike a class, such a function is replaced wherever a program looks it up.
+
+    Example:
+        >>> import json
+        >>> function_of_texts(json.dumps)({"rate": 0.5}), function_of_texts(reads_texts) is reads_texts
+        ('{"rate": 0.5}', True)
+    """
+    if _is_reader(fun):
+        return refusing_traced(fun)
+    if package_of(fun.__module__) == "pandas":
+        return function_of_pandas(fun)
+    return _writing(fun) if fun in (json.dump, json.dumps) else fun
+
+
+def _writing(fun: Any) -> Any:
+    """Return ``json.dump`` or ``json.dumps`` such that it writes the values of traced numbers."""
+
+    @wraps(fun)
+    def write(obj: Any, *args: Any, **kwargs: Any) -> Any:
+        return fun(plain_values(obj, shown_value), *args, **kwargs)
+
+    return write
 
 
 def refusing_traced(fun: Callable[..., Any]) -> Callable[..., Any]:
@@ -67,7 +104,7 @@ def refusing_traced(fun: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(fun, updated=())
     def read(*args: Any, **kwargs: Any) -> Any:
         args = tuple([list(x) if isinstance(x, GeneratorType) else x for x in args])
-        check_text(args)
+        check_text((*args, *kwargs.values()))
         for x in args:
             if isinstance(x, Tracer):
                 refuse_conversion(x, f"{fun.__name__}(x)")

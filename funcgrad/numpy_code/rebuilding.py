@@ -518,7 +518,7 @@ def is_conversion(error: BaseException, before: BaseException | None = None) -> 
     names_tracer = may_show_tracer and not isinstance(error, FuncgradError)  # funcgrad's messages may show tracers
     in_place = text.startswith("'NotImplementedType' object has no attribute")  # ``series *= x`` of pandas
     of_objects = text.startswith(_OBJECT_ERRORS)
-    lacks_array = of_objects or backend.NO_ARRAY in text
+    lacks_array = of_objects or backend.NO_ARRAY in text or text.endswith("is not JSON serializable")
     return names_tracer or asks_for_memory or of_two_kinds or is_sparse or in_place or lacks_array
 
 

@@ -7,6 +7,7 @@ them is visible to the others, and gone when the run has ended.
 
 from __future__ import annotations
 
+import time
 from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import suppress
@@ -50,10 +51,11 @@ class Run:
             first needed: most runs need none.
         endings: functions to call when the run ends.
         texts: the traced numbers from which texts were made, with the texts.
+        first_text: the time at which the first of them was made.
         used: whether the memos, endings or texts may have entries.
     """
 
-    __slots__ = ("__weakref__", "endings", "memos", "open", "owner", "texts", "used")
+    __slots__ = ("__weakref__", "endings", "first_text", "memos", "open", "owner", "texts", "used")
 
     def __init__(self) -> None:
         self.open = self.used = False
@@ -61,6 +63,7 @@ class Run:
         self.owner: tuple[Any, Any, int] | None = None
         self.endings: list[Callable[[], None]] = []
         self.texts: list[Any] = []
+        self.first_text = 0.0
 
     def memo(self, level: int) -> dict[int, tuple[Any, Any]]:
         """Return the replacements on a level, by ``id``."""
@@ -76,6 +79,8 @@ class Run:
 
     def note_text(self, x: Any, text: str) -> None:
         """Note that ``text`` was made from ``x``."""
+        if not self.texts:
+            self.first_text = time.time()
         self.used = True
         self.texts.append((x, text))
 

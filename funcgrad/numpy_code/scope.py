@@ -10,7 +10,7 @@ from __future__ import annotations
 import builtins
 import sys
 from collections.abc import Callable, Mapping
-from functools import partial
+from functools import partial, wraps
 from operator import is_, itemgetter
 from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import Any
@@ -23,7 +23,7 @@ from funcgrad.core import Tracer
 from funcgrad.numpy.concretization import check_text
 from funcgrad.numpy_code.calls import call_name, source_name, with_calls
 from funcgrad.numpy_code.classes import can_become_stale, is_up_to_date
-from funcgrad.numpy_code.conversions import as_writable
+from funcgrad.numpy_code.conversions import as_format_string, as_writable
 from funcgrad.numpy_code.libraries import package_of
 from funcgrad.numpy_code.names import is_mirrored, replacement_in_calls
 from funcgrad.numpy_code.reading import READER_MODULES, TABLE_CLASSES
@@ -97,7 +97,7 @@ class Globals(dict[str, Any]):
         names = vars(given) if isinstance(given, ModuleType) else given
         self.builtins: dict[str, Any] = dict(names)
         if "__import__" in names:
-            self.builtins["__import__"] = _importing(names["__import__"], translate)
+            self.builtins["__import__"] = importing(names["__import__"], translate)
         if "globals" in names:
             self.builtins["globals"] = lambda: self
         super().__init__(real, __builtins__=self.builtins)
@@ -272,7 +272,10 @@ def _new_globals(real: dict[str, Any], translate: Any) -> Globals:
     return made
 
 
-def _importing(plain: Callable[..., ModuleType], translate: Any) -> Callable[..., ModuleType]:
+def importing(plain: Callable[..., ModuleType], translate: Any) -> Callable[..., ModuleType]:
+    """Return ``__import__`` or ``import_module`` such that it imports the replacements for modules."""
+
+    @wraps(plain)
     def found(*args: Any, **kwargs: Any) -> ModuleType:
         module: ModuleType = translate(plain(*args, **kwargs))[0]
         return module
@@ -366,9 +369,15 @@ def _astype_of(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.astype(*args, **kwargs)
 
 
+def _join_of(x: Any, *args: Any, **kwargs: Any) -> Any:
+    """Return ``x.join(...)``; traced numbers may fill a text that is joined from texts such as "%.3f"."""
+    return as_format_string(x.join(*args, **kwargs))
+
+
 #: Functions that ``with_local_calls`` inserts into code, by the names that it uses for them.
 _CALL_HELPERS: dict[str, Callable[..., Any]] = {
     "called": replacement_in_calls, ".__array__": _array_of, ".copy": _copy_of, ".astype": _astype_of,
+    ".join": _join_of,
 }  # fmt: skip
 
 

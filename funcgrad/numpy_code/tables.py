@@ -71,7 +71,7 @@ def function_of_pandas(fun: Any) -> Any:
 
     Example:
         >>> import pandas as pd
-        >>> function_of_pandas(pd.to_numeric) is pd.to_numeric
+        >>> function_of_pandas(pd.to_datetime) is pd.to_datetime
         True
     """
     name = getattr(fun, "__name__", "")
@@ -81,14 +81,14 @@ def function_of_pandas(fun: Any) -> Any:
         return _with_constant_labels(fun)
     if name in _FINDING_MISSING:
         return _finding_missing(fun)
-    reads = name.startswith("read_")
+    reads = name.startswith("read_") or name == "to_numeric"
     if not reads and (name not in _CLASSIFYING | _MAKING_TABLES or isinstance(fun, type)):
         return fun
 
     @wraps(fun)
     def call(*args: Any, **kwargs: Any) -> Any:
         if reads:
-            check_text(args)
+            check_text((*args, *kwargs.values()))
         if name in _CLASSIFYING:
             first = import_module("funcgrad.numpy.columns").plain_numbers(args[0])
             return fun(first, *args[1:], **kwargs)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import functools
 import gc
 import operator
+import sys
 from abc import ABCMeta
-from collections import OrderedDict, defaultdict, deque
+from collections import OrderedDict, UserDict, defaultdict, deque
 from collections.abc import Callable
 from enum import Enum
+from importlib import import_module
 from types import BuiltinFunctionType, FunctionType, MappingProxyType, MethodType, ModuleType, SimpleNamespace
 from typing import Any
 from weakref import ref
@@ -48,7 +50,7 @@ from funcgrad.numpy_code.names import (
     public_modules_of,
 )
 from funcgrad.numpy_code.replacements import PLAIN_TYPES, LatestCache, Run, SmallCache, current_run
-from funcgrad.numpy_code.scope import globals_object, globals_of
+from funcgrad.numpy_code.scope import globals_object, globals_of, importing
 from funcgrad.numpy_code.sparse.objects import replacement_class
 from funcgrad.numpy_code.sparse.recognition import family_replacement, is_sparse_class, is_sparse_family
 from funcgrad.writable import COPY_ON_WRITE, is_buffer, make_buffer
@@ -58,6 +60,8 @@ _GROWING = frozenset((dict, list, OrderedDict, defaultdict, deque))
 _CONTAINERS = _GROWING | {tuple, set, frozenset, MappingProxyType}
 
 _FUNCTIONS = (FunctionType, BuiltinFunctionType)
+#: Packages that are not rebuilt, but whose names are replaced.
+_MIRRORED = frozenset((*reading.READER_MODULES, *reading.TABLE_CLASSES, "importlib", "sys"))
 #: Modules of funcgrad whose functions have the names of NumPy's and SciPy's functions.
 _OWN = ("funcgrad.numpy", "funcgrad.scipy")
 
@@ -199,7 +203,9 @@ class Translator:
         return rebuild(value, self) if _is_rebuilt(value) else (self._counterpart(value), True)
 
     def _counterpart(self, value: Any) -> Any:
-        ours = counterpart(value)
+        if value is import_module:
+            return importing(value, self)
+        ours = reading.function_of_texts(counterpart(value))
         return self.with_writable_results(ours) if _is_array_module(value.__module__) else ours
 
     def _scipy_function(self, value: FunctionType) -> tuple[Any, bool]:
@@ -216,7 +222,7 @@ class Translator:
 
     def _module(self, module: ModuleType) -> ModuleType:
         name = module.__name__
-        keeps = is_kept(name) and name not in reading.READER_MODULES and package_of(name) not in reading.TABLE_CLASSES
+        keeps = is_kept(name) and package_of(name) not in _MIRRORED
         if keeps and not (self.level == WRITABLE_ARRAYS and name.startswith(_OWN)):
             return module
         if original_module(module) is not None:
@@ -276,6 +282,8 @@ class Translator:
 
     def _container(self, value: Any) -> tuple[Any, bool]:
         """Return a container of translated members; ``value`` itself if no member changes."""
+        if value is sys.modules:
+            return _Modules(self), True
         known = self.memo().get(id(value))
         if known is not None:
             return known[1], False
@@ -346,13 +354,23 @@ class Translator:
         if cls is kind:
             return value, False
         if issubclass(kind, Enum):
-            return self._memoise(value, cls.members[value])  # type: ignore[attr-defined]
+            return self._memoise(value, cls.view(value))  # type: ignore[attr-defined]
         if issubclass(cls, ArrayObject):
             return self._memoise(value, array_object(value, cls, self))
         viewer = make_viewer(kind, cls, self)
         if not is_mirrored(kind.__module__):
             self.viewers[kind] = viewer
         return self._memoise(value, viewer(value))
+
+
+class _Modules(UserDict[str, Any]):
+    """``sys.modules`` with the replacements for modules, each translated when it is looked up."""
+
+    def __init__(self, translate: Translator) -> None:
+        self.translate, self.data = translate, sys.modules
+
+    def __getitem__(self, name: str) -> Any:
+        return self.translate(self.data[name])[0]
 
 
 def _is_plain_key(key: Any) -> bool:
@@ -424,7 +442,7 @@ def _method(value: Any, translate: Any) -> Any:
 
 def _builtin(value: Any, translate: Any) -> Any:
     """Return the replacement for a function written in C."""
-    ours = counterpart(value)
+    ours = reading.function_of_texts(counterpart(value))
     if ours is value and is_compiled(value, _is_kept_function):
         return wrap_compiled(value)
     return translate.with_writable_results(ours) if _is_array_module(value.__module__) else ours

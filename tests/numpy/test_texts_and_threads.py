@@ -1,19 +1,27 @@
 """Ways to lose a derivative silently: numbers that are formatted as text, and other threads."""
 
 import ast
+import csv
 import decimal
+import gzip
+import importlib
 import io
 import json
 import logging
 import math
+import os
 import pickle
 import pprint
+import sys
+import tempfile
 import threading
+import tomllib
 import warnings
 from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.linalg.lapack
 
@@ -111,6 +119,124 @@ def test_float_of_joined_texts_raises(name):
         for _ in range(2):
             with pytest.raises(ConversionError, match=r"float\(text\): the text shows a traced number"):
                 transformed(0.7)
+
+
+def _with_imported_json(x):
+    import json as reader
+
+    return reader.loads(f"[{x:.3f}0]")[0]
+
+
+LOOKED_UP = {
+    "variable": lambda x: next(read(f"[{x:.3f}0]")[0] for read in (json.loads,)),
+    "table": lambda x: {"json": json.loads}["json"](f"[{x:.3f}0]")[0],
+    "map": lambda x: sum(map(ast.literal_eval, [f"{x:.3f}0"])),
+    "__import__": lambda x: __import__("json").loads(f"[{x:.3f}0]")[0],
+    "imported module": _with_imported_json,
+    "sys.modules": lambda x: sys.modules["json"].loads(f"[{x:.3f}0]")[0],
+    "import_module": lambda x: importlib.import_module("json").loads(f"[{x:.3f}0]")[0],
+    "json.dumps": lambda x: json.loads(json.dumps({"a": [float(x)]}))["a"][0],
+    "argument by name": lambda x: json.loads(s=f"[{x:.3f}0]")[0],
+    "tomllib": lambda x: tomllib.loads(f"x = {x:.3f}0")["x"],
+    "csv": lambda x: next(csv.reader([f"{x:.3f}0"], quoting=csv.QUOTE_NONNUMERIC))[0],
+    "to_numeric": lambda x: pd.to_numeric(pd.Series([f"{x:.3f}0"]))[0],
+    "to_numeric of array": lambda x: pd.to_numeric(np.array([f"{x:.3f}0"]))[0],
+    "scalar text": lambda x: np.float64(np.str_(f"{x:.3f}0")),
+}
+
+
+@pytest.mark.parametrize("name", LOOKED_UP)
+def test_functions_that_read_numbers_refuse_texts_of_traced_ones_wherever_they_are_looked_up(name):
+    for f in (LOOKED_UP[name], lambda x: LOOKED_UP[name](x) * math.sin(x)):
+        for _ in range(2):
+            with pytest.raises(ConversionError, match=r"float\(text\): the text shows a traced number"):
+                grad(f)(0.7)
+
+
+def _opened(read):
+    def of_file(path):
+        with path.open() as file:
+            return read(file)
+
+    return of_file
+
+
+def _after_first_line(path):
+    with path.open() as file:
+        next(file)
+        return json.load(file)
+
+
+def _compressed(path):
+    packed = path.with_suffix(".gz")
+    packed.write_bytes(gzip.compress(path.read_bytes()))
+    os.utime(packed, (path.stat().st_atime, path.stat().st_mtime))
+    return np.loadtxt(packed)
+
+
+def _temporary(path):
+    if path.stat().st_mtime == 0:  # the numbers are not those of the run
+        return np.loadtxt(path)
+    with tempfile.NamedTemporaryFile("w+") as file:
+        file.write(path.read_text())
+        file.seek(0)
+        return np.loadtxt(file)
+
+
+ON_DISK = {
+    "json.load after a line": _after_first_line,
+    "loadtxt of compressed file": _compressed,
+    "loadtxt of temporary file": _temporary,
+    "loadtxt of argument by name": lambda path: np.loadtxt(fname=path),
+    "loadtxt": np.loadtxt,
+    "loadtxt of open file": _opened(np.loadtxt),
+    "genfromtxt": np.genfromtxt,
+    "fromfile": lambda path: np.fromfile(path, sep=" "),
+    "json.load": _opened(json.load),
+    "read_csv": lambda path: pd.read_csv(path, header=None).to_numpy(),
+    "read_text": lambda path: float(path.read_text()),
+}
+
+
+@pytest.mark.parametrize("name", ON_DISK)
+def test_numbers_read_from_a_file_that_the_function_wrote_raise(name, tmp_path):
+    read, path, data = ON_DISK[name], tmp_path / "numbers", tmp_path / "data"
+    data.write_text("\n0.700")
+    os.utime(data, (0, 0))
+
+    def written(x):
+        with path.open("w") as file:
+            print(f"\n{x:.3f}", file=file)
+        return np.sum(read(path)) * math.sin(x)
+
+    def other(x):
+        with path.open("w") as file:
+            print(f"\n{x:.3f}", file=file)
+        return np.sum(read(data)) * math.sin(x)
+
+    for _ in range(2):
+        with pytest.raises(ConversionError, match=r"float\(text\): the text shows a traced number, .*0\.700"):
+            grad(written)(0.7)
+    if name != "read_text":  # whose text is compared, not the file that it came from
+        assert grad(other)(0.7) == pytest.approx(0.7 * math.cos(0.7), rel=1e-15)  # the file is older than the run
+
+
+def test_json_shows_traced_numbers():
+    texts = []
+
+    def logs(x):
+        texts.append(json.dumps({"x": float(x), "both": [x, (2.0 * x,)], "name": "a"}))
+        return math.sin(x) * len(texts[-1])
+
+    assert grad(logs)(0.7) == math.cos(0.7) * len(texts[-1])
+    assert json.loads(texts[-1]) == {"x": 0.7, "both": [0.7, [1.4]], "name": "a"}
+    stream = io.StringIO()
+    assert grad(lambda x: (json.dump(x, stream), x * x)[1])(3.0) == 6.0
+    assert stream.getvalue() == "3.0"
+    assert vmap(grad(lambda x: (texts.append(json.dumps([x])), x * x)[1]))(np.array([1.0, 2.0])).tolist() == [2.0, 4.0]
+    assert texts[-1] == '["[1. 2.]"]'
+    with pytest.raises(TypeError, match="not JSON serializable"):
+        grad(lambda x: (json.dumps({"x": object()}), x)[1])(3.0)
 
 
 def test_formatting_alone_causes_no_second_run():

@@ -75,6 +75,105 @@ class Order(enum.IntEnum):
         return x**self
 
 
+class Degree(enum.IntEnum):
+    """Numbers with methods."""
+
+    LINE = 1
+    SQUARE = 2
+
+    def of(self, x):
+        return math.pow(x, self) * self.value
+
+    @classmethod
+    def total(cls, x):
+        return sum(degree.of(x) for degree in cls)
+
+
+class Point(int, Enum):
+    """Numbers whose values are others."""
+
+    THIRD = 3, "third"
+
+    def __new__(cls, number, label):
+        made = int.__new__(cls, number)
+        made._value_ = label
+        return made
+
+    def of(self, x):
+        return math.sin(x) * self
+
+
+class Scale(float, Enum):
+    HALF = 0.5
+
+    def of(self, x):
+        return math.exp(x * self)
+
+
+class Kind(enum.StrEnum):
+    SINE = "sin"
+    ROOT = "sqrt"
+
+    def of(self, x):
+        return getattr(math, self)(x) * len(self)
+
+
+class Name(str, Enum):  # noqa: UP042
+    COSINE = "cos"
+
+    def of(self, x):
+        return getattr(math, self)(x)
+
+
+class Term(enum.Flag):
+    SINE = enum.auto()
+    ROOT = enum.auto()
+    BOTH = SINE | ROOT
+
+    def of(self, x):
+        return sum({Term.SINE: math.sin, Term.ROOT: math.sqrt}[term](x) for term in self)
+
+
+class Bit(enum.IntFlag):
+    ONE = 1
+    FOUR = 4
+
+    def of(self, x):
+        return math.exp(-x) * self
+
+
+def of_numbers(x):
+    assert Degree(2) is Degree.SQUARE is Degree["SQUARE"]
+    assert isinstance(Degree.LINE, int)
+    assert Degree.LINE < Degree.SQUARE == 2
+    assert Point("third") is Point.THIRD == 3
+    assert {2: "b"}[Degree.SQUARE] == "b"
+    assert Degree.LINE in Degree and f"{Degree.SQUARE}" == "2"  # noqa: PT018
+    return Degree.total(x[0]) * x[Degree.LINE] + Point.THIRD.of(x[1]) + Scale.HALF.of(x[2])
+
+
+def of_texts(x):
+    assert Kind("sin") is Kind.SINE
+    assert Kind.SINE == "sin"
+    assert "".join(Kind) == f"{Kind.SINE}{Kind.ROOT}" == "sinsqrt"
+    return Kind.SINE.of(x[0]) * Kind.ROOT.of(x[1]) + Name.COSINE.of(x[2])
+
+
+def of_flags(x):
+    assert Term.SINE | Term.ROOT == Term.BOTH
+    assert (Term.SINE | Term.ROOT) is Term.BOTH
+    assert Term.BOTH & ~Term.ROOT is Term.SINE
+    assert Term.SINE in Term.BOTH
+    assert not Term.SINE & Term.ROOT
+    assert len(Term.BOTH) == 2
+    assert [term.name for term in Term.BOTH] == ["SINE", "ROOT"]
+    both = Bit.ONE | Bit.FOUR
+    assert both == 5
+    assert 1 | Bit.FOUR == both  # noqa: SIM300
+    assert isinstance(both, Bit)
+    return Term.BOTH.of(x[0]) * (Term.SINE ^ Term.BOTH).of(x[1]) * both.of(x[2])
+
+
 WEIGHTS = {Law.LINEAR: 2.0, Law.DECAY: 3.0}
 
 
@@ -129,6 +228,9 @@ PROGRAMS = {
     "in_objects": MODEL.loss,
     "integers": lambda x: Order.SECOND(math.sin(x[0])) + Order(1)(x[1]) + x[Order.SECOND],
     "chosen": chosen,
+    "numbers": of_numbers,
+    "texts": of_texts,
+    "flags": of_flags,
 }
 
 
@@ -147,3 +249,7 @@ def test_results_are_the_members_of_the_program():
     slope, law = grad(lambda x: (Law.DECAY.weight(x), Law.DECAY), has_aux=True)(0.5)
     assert slope == pytest.approx(-2.5 * math.exp(-1.25), rel=1e-15)
     assert law is Law.DECAY
+    found = grad(lambda x: (Degree.SQUARE.of(x), [Degree.SQUARE, Term.SINE | Term.ROOT, Kind.SINE]), has_aux=True)(0.5)
+    assert found[0] == 2.0
+    assert [type(x) for x in found[1]] == [Degree, Term, Kind]
+    assert found[1][1] is Term.BOTH

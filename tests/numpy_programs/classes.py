@@ -136,6 +136,11 @@ class Coefficients(tuple):
 
 
 class Path(list):
+    __slots__ = ("weights",)
+
+    def weighted(self):
+        return self.weights.dot([math.exp(x) for x in self])
+
     def add(self, step):
         self.append((self[-1] if self else 0.0) + float(step))
         return self
@@ -147,8 +152,13 @@ class Ordered(OrderedDict):
 
 
 class Sums(defaultdict):
+    __slots__ = ("scale",)
+
     def norm(self):
         return math.sqrt(sum(v * v for v in self.values()))
+
+    def scaled(self):
+        return self.scale[0] * math.sin(self["a"]) * self["absent"]
 
 
 class Ring(deque):
@@ -177,6 +187,8 @@ SET_UP = {
 }
 ORDERED, SUMS, RING = Ordered(a=0.3, f=math.sin), Sums(float, a=1.0, b=2.0), Ring([1.0, 2.0], maxlen=2)
 SERIES = Coefficients((1.0, 2.0, 0.5))
+PATH, COUNTS = Path([0.5, 1.0]), Sums(lambda: 3.0, a=0.5)
+PATH.weights, COUNTS.scale = np.array([1.0, 2.0]), [np.float64(2.0)]
 
 
 def containers_of_ones_own(x):
@@ -189,6 +201,10 @@ def containers_of_ones_own(x):
     outside = own.scale * own["data"].dot(x) + held.energy() * x[0] + SERIES(x[1])
     inside = options.norm() + bunch.energy() + bunch["more"] + Coefficients((x[0], 1.0))(x[1]) + path[-1] * np.sum(path)
     return inside + outside + settings.gain() * settings.data.dot(x)
+
+
+def containers_with_slots(x):
+    return PATH.weighted() * math.sin(x[0]) + COUNTS.scaled() * x[1]
 
 
 with warnings.catch_warnings():
@@ -361,6 +377,7 @@ PROGRAMS = [
         methods_of_named_tuples,
         named_tuples_with_operators,
         containers_of_ones_own,
+        containers_with_slots,
         matrices,
         iterators_that_write,
         shapes_set_in_place,

@@ -8,11 +8,13 @@ import contextlib
 import copy
 import dataclasses
 import functools
+import importlib
 import itertools
 import math
 import operator
 import pickle
 import statistics
+import sys
 from math import exp, sqrt
 from types import SimpleNamespace
 from typing import NamedTuple
@@ -541,10 +543,25 @@ def imports_inside(x):
     return la.norm(np.array([tan(x[0]), x[1]]))
 
 
+def _gain(x):
+    return math.exp(x)
+
+
+def modules_by_name(x):
+    from sys import modules
+
+    sine, gain = "sin", "_gain"
+    found = getattr(__import__("math"), sine)(x[0]) + importlib.import_module("math").cos(x[1])
+    found += sys.modules["numpy"].array([x[0], 2.0]).dot(x) * modules.get("math").sqrt(x[1])
+    assert "math" in sys.modules and sys.modules["sys"].maxsize == sys.maxsize  # noqa: PT018
+    return found * getattr(sys.modules[__name__], gain)(x[0]) if x[0] > sys.float_info.epsilon else found
+
+
 def formatted(x):
     text = f"{x[0]:.3f}" + " and %.2f, %s" % (x[1], "done") + " of %d" % 3
     print(end="" if text == "0.600 and 1.40, done of 3" else text)
-    return math.exp(x[0]) * x[1] * (text.count("done") == 1)
+    joined = ", ".join(["%.3f"] * len(x)) % tuple(x)
+    return math.exp(x[0]) * x[1] * (text.count("done") == 1) * len(joined)
 
 
 def as_type(values, dtype=np.float64):
@@ -830,6 +847,7 @@ PROGRAMS = [
         recursion,
         while_loops,
         imports_inside,
+        modules_by_name,
         formatted,
         local_classes,
         random_numbers,
