@@ -131,20 +131,36 @@ class Records(Proxy):
         """Return a copy."""
         return Records({name: field.copy() for name, field in self._fields.items()}, self.dtype, self.shape)
 
-    def argsort(self, axis: int = -1, kind: Any = None, order: Any = None) -> Any:
-        """Return the positions in which the array would be sorted by the fields ``order``."""
-        names = list(self._fields) if order is None else [order] if isinstance(order, str) else list(order)
+    def call_function(self, name: str, operation: Any, args: Any, kwargs: Any) -> Any:
+        """Return the result of a function of NumPy whose first argument is this array."""
+        if name in ("ndim", "shape", "size"):
+            return getattr(self, name)
+        return getattr(self, name)(*args[1:], **kwargs) if name in ("argsort", "copy") else operation(*args, **kwargs)
+
+    def flatten(self) -> Any:
+        """Return a copy with one axis."""
+        return self[np.unravel_index(range(self.size), self.shape)]
+
+    def argsort(self, axis: int = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
+        """Return the positions in which the array would be sorted by the fields ``order``, with ties by the others."""
+        names = [] if order is None else [order] if isinstance(order, str) else list(order)
         names += [name for name in self._fields if name not in names and not self.dtype[name].shape]
-        return fnp.lexsort([_as_numbers(self._fields[name]) for name in reversed(names)])
+        return fnp.lexsort([key for name in reversed(names) for key in _keys(self._fields[name])], axis)
 
-    def sort(self, axis: int = -1, kind: Any = None, order: Any = None) -> None:
+    def sort(self, axis: int = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> None:
         """Sort in place by the fields ``order``."""
-        self[:] = self[self.argsort(axis, kind, order)]
+        places: list[Any] = list(np.indices(self.shape, sparse=True))
+        places[axis] = self.argsort(axis, kind, order)
+        self[...] = self[tuple(places)]
 
 
-def _as_numbers(field: Any) -> Any:
-    """Return numbers with the order of the elements of a field, for texts."""
-    return np.unique(field, return_inverse=True)[1] if isinstance(field, np.ndarray) else field
+def _keys(field: Any) -> list[Any]:
+    """Return numbers by which ``lexsort`` sorts the elements of a field: the last of them decide first."""
+    if isinstance(field, Records):
+        return [key for name in reversed(field.dtype.names) for key in _keys(field[name])]
+    if not isinstance(field, np.ndarray):
+        return [field]
+    return [np.unique(field, return_inverse=True)[1].reshape(field.shape)]  # such as texts
 
 
 #: Methods of NumPy's array that change nothing.

@@ -58,7 +58,7 @@ def accepting_objects(home: str, name: str, operation: Any) -> Any:
             if x is _ABSENT:
                 return operation(**kwargs)
             if name in _OF_OBJECTS and (found := getattr(kind, "call_function", None)) is not None:
-                return found(x, name, operation, (x, *args), kwargs)
+                return _sorted(x, *args, **kwargs) if name == "sort" else found(x, name, operation, (x, *args), kwargs)
             return (getattr(np, name) if name in _OF_TABLES and is_table_class(kind) else operation)(x, *args, **kwargs)
 
     elif name in _MATRIX_FUNCTIONS.get(home, ()):
@@ -76,6 +76,13 @@ def accepting_objects(home: str, name: str, operation: Any) -> Any:
     else:
         return operation
     return wraps(operation)(call)
+
+
+def _sorted(x: Any, axis: Any = -1, *args: Any, **kwargs: Any) -> Any:
+    """Return ``numpy.sort(x)``."""
+    made = x.flatten() if axis is None else x.copy()
+    made.sort(-1 if axis is None else axis, *args, **kwargs)
+    return made
 
 
 _ARRAYS = frozenset((Tracer, np.ndarray))
@@ -99,7 +106,7 @@ _OF_OBJECTS = frozenset(
         *_METHODS,
         *_ARRAY_FUNCTIONS,
         *("amax", "amin", "argsort", "around", "clip", "copy", "expand_dims", "flip", "fliplr", "flipud", "moveaxis"),
-        *("ndim", "ptp", "repeat", "result_type", "rot90", "round", "shape", "size", "swapaxes", "take"),
+        *("ndim", "ptp", "repeat", "result_type", "rot90", "round", "shape", "size", "sort", "swapaxes", "take"),
     )
 )
 #: Functions that return matrices for matrices where they return arrays of two axes for arrays.

@@ -126,6 +126,7 @@ def sorted_with_masked_elements(x):
     m, places = masked(x), np.arange(6.0)
     made = [m.argsort(fill_value=1.0), m.argsort(endwith=False), ma.argsort(m)]
     parts = [ma.sort(m, fill_value=1.0), ma.sort(m, endwith=False), ma.sort(table(x), axis=None)]
+    parts += [np.sort(-m), np.sort(table(x), axis=None), np.sort(table(-x), 0).ravel()]
     return sum((x[place] * places).sum() for place in made) + sum((part * places).sum() for part in parts)
 
 

@@ -63,6 +63,30 @@ def sorted_records(x):
     return t["mass"] @ t["position"][:, 0] + s["mass"][0]
 
 
+def sorted_copies(x):
+    s = particles(-x)
+    s["n"] = [1, 0, 1, 0]
+    by_number = np.sort(s, order=["n", "name"])
+    by_mass = s[np.argsort(s, order="mass")[::-1]]
+    s["mass"] = x
+    table = np.zeros((2, 2), dtype=[("n", int), ("v", float)])
+    table["n"], table["v"] = [[2, 1], [1, 3]], x.reshape(2, 2)
+    in_columns, whole = np.sort(table, axis=0, order="n"), np.sort(table, axis=None)
+    rows = np.arange(4.0).reshape(2, 2) * (np.sort(table)["v"] + in_columns["v"] ** 2)
+    return (
+        (by_number["position"] * by_mass["position"]).sum()
+        + np.sort(s, order="mass")["mass"] @ x
+        + rows.sum()
+        + (np.arange(4.0) @ whole["v"] + np.size(s) * np.copy(s)["mass"][2] * np.sort(table[0], order=["v"])["n"][0])
+    )
+
+
+def sorted_by_fields_in_fields(x):
+    s = np.zeros(3, dtype=NESTED)
+    s["at"]["x"], s["at"]["y"], s["w"] = [1.0, 0.0, 1.0], [2.0, 1.0, 1.0], x[:3]
+    return np.sort(s, order="at")["w"] @ x[1:]
+
+
 def record_arrays(x):
     r = np.rec.fromarrays([x, x**2], names="a,b")
     r.b[1] = x[0]
@@ -99,7 +123,10 @@ def constants(x):
     return x.sum() * known["b"] + x[0] * in_order["value"][0] + len(table.tolist()) * x[1]
 
 
-PROGRAMS = [fields, records, parts, rows, sorted_records, record_arrays, nested, several_fields, constants]
+PROGRAMS = [
+    *(fields, records, parts, rows, sorted_records, sorted_copies, sorted_by_fields_in_fields, record_arrays, nested),
+    *(several_fields, constants),
+]
 
 
 @pytest.mark.parametrize("f", PROGRAMS, ids=[f.__name__ for f in PROGRAMS])
