@@ -284,6 +284,9 @@ def asanyarray(
         >>> fnp.asanyarray((1, 2))
         array([1, 2])
     """
+    if isinstance(a, Proxy) and issubclass(a.array_class(), np.ndarray):
+        made: Any = a if dtype is None else a.astype(dtype)  # type: ignore[attr-defined]
+        return made.copy() if copy else made
     if _needs_conversion_here(a):
         return asarray(a, dtype, order, device=device, copy=copy)
     try:

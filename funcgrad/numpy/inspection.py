@@ -33,7 +33,7 @@ from funcgrad.primitives.arithmetic import absolute
 from funcgrad.primitives.comparison import isfinite, less
 from funcgrad.primitives.reductions import reduce_all
 from funcgrad.typing import Array, ArrayLike
-from funcgrad.writable import View
+from funcgrad.writable import Proxy, View
 
 __all__ = [
     "array2string", "array_equiv", "array_repr", "array_str", "asarray_chkfinite", "base_repr", "binary_repr",
@@ -137,7 +137,8 @@ def may_share_memory(a: Array, b: Array, /, max_work: int = 0) -> bool:
 
 
 def _share(numpys: Callable[..., bool], a: Array, b: Array, max_work: int) -> bool:
-    first, second = (concrete_or_none(as_value(x), steers=False) for x in (a, b))
+    given = [x.as_array() if isinstance(x, Proxy) else as_value(x) for x in (a, b)]
+    first, second = [concrete_or_none(x, steers=False) for x in given]
     return first is not None and second is not None and numpys(first, second, max_work)
 
 

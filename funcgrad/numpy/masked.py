@@ -29,6 +29,19 @@ from funcgrad.writable import Proxy, is_buffer
 MASKED = np.ma.masked
 
 
+class _UfuncMethod:
+    """Descriptor of ``__array_ufunc__``: NumPy gets it from the class, and ``numpy.ma.masked + m`` from the object.
+
+    There, None leaves the operator to the object.
+    """
+
+    def __init__(self, method: Callable[..., Any]) -> None:
+        self.method = method
+
+    def __get__(self, obj: Any, cls: type) -> Any:
+        return self.method if obj is None else None
+
+
 class Masked(Proxy):
     """Array of which some elements are masked, like ``numpy.ma.MaskedArray``.
 
@@ -189,7 +202,9 @@ class Masked(Proxy):
             self._set_mask(key, True)
             return
         mask = value._mask if isinstance(value := as_masked(value), Masked) else None
-        self._val[key] = data_of(value)
+        data = data_of(value)
+        of_objects = self._val.dtype == object and isinstance(data, Tracer)
+        self._val[key] = fnp.astype(data, object) if of_objects else data
         if mask is not None or self._mask is not None:
             self._set_mask(key, False if mask is None else unbatched_if_equal(mask))
 
@@ -199,6 +214,18 @@ class Masked(Proxy):
         self._mask[key] = mask
         for array in self._shared or ():
             array[key] = plain_value(mask)
+
+    def unshare_mask(self) -> Masked:
+        """Copy the mask, to which writes to other arrays may write."""
+        self._mask = None if self._mask is None else fnp.array(self._mask)
+        return self
+
+    def view(self, *args: Any, **kwargs: Any) -> Any:
+        """Return the array as a ``MaskedArray``, or without its mask as an ``ndarray``."""
+        kinds = {getattr(x, "numpy_class", x) for x in (*args, *kwargs.values())}
+        if kinds <= {np.ma.MaskedArray}:
+            return Masked(self._val, self._mask, self._fill)
+        return self._val if kinds == {np.ndarray} else self.as_operand().view(*args, **kwargs)
 
     def __iter__(self) -> Iterator[Any]:
         return (self[i] for i in range(len(self)))
@@ -220,6 +247,7 @@ class Masked(Proxy):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         return np.asarray(self._val, dtype)
 
+    @_UfuncMethod
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
         if method != "__call__" or kwargs or ufunc.nout != 1 or not hasattr(fnp, ufunc.__name__):
             return getattr(ufunc, method)(*map(_operand, inputs), **kwargs)
@@ -545,13 +573,14 @@ def replace_call(name: str, args: tuple[Any, ...]) -> Any:
 
 def _compute_unmasked(name: str, compute: Callable[..., Any], given: list[Any], mask: Any) -> Any:
     """Compute the elements that are not masked; others get the first argument, as in ``numpy.ma``."""
+    if name in _COMPARING or name in _BITWISE:
+        return compute(*given)
     harmless = [fnp.where(mask, _harmless(name, x), x) for x in given]
     found, first = compute(*harmless), given[0]
-    if name in _COMPARING:
-        return compute(*given)
     return fnp.where(mask, fnp.astype(fnp.asarray(first), found.dtype), found)
 
 
+_BITWISE = frozenset(("bitwise_and", "bitwise_or", "bitwise_xor", "invert"))  # NumPy computes masked elements, too
 _COMPARING = frozenset(("equal", "not_equal", "less", "less_equal", "greater", "greater_equal"))
 
 
@@ -569,7 +598,9 @@ METHODS = frozenset(
     )
 )
 #: Functions of NumPy that are no methods, and keep masks.
-REARRANGING = frozenset(("expand_dims", "flip", "fliplr", "flipud", "moveaxis", "rot90"))
+REARRANGING = frozenset(
+    ("atleast_1d", "atleast_2d", "atleast_3d", "expand_dims", "flip", "fliplr", "flipud", "moveaxis", "rot90")
+)
 _ALIASES = {"amax": "max", "amin": "min", "around": "round", "product": "prod"}
 
 

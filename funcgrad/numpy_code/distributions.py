@@ -22,6 +22,7 @@ from funcgrad.numpy_code.classes import viewed_object
 from funcgrad.numpy_code.conversions import holds_traced
 from funcgrad.numpy_code.own import known_value, own
 from funcgrad.optional import import_scipy
+from funcgrad.writable import Proxy
 
 _special, _stats = partial(own, "scipy.special"), partial(own, "scipy.stats")
 
@@ -115,7 +116,7 @@ def with_triangular_factor(built: Callable[..., Any]) -> Callable[..., Any]:
 
 def _demean(a: Any, mean: Any, axis: Any, **options: Any) -> Any:
     """Compute ``a - mean``. NaNs in ``a``, which SciPy omits later, do not contribute to derivatives."""
-    return fnp.where(fnp.isnan(a), np.nan, a - mean)
+    return a - mean if isinstance(a, Proxy) else fnp.where(fnp.isnan(a), np.nan, a - mean)
 
 
 def _entropy(

@@ -43,6 +43,7 @@ from funcgrad.numpy_code.solvers import SOLVERS, checked_spilu
 from funcgrad.numpy_code.splines import SPLINES, surface
 from funcgrad.numpy_code.state_space import STATE_SPACE
 from funcgrad.optional import import_scipy
+from funcgrad.writable import Proxy
 
 
 class _At:
@@ -385,11 +386,29 @@ def _without_traced_points(built: Callable[..., Any]) -> Callable[..., Any]:
     return init
 
 
+def _keeping_classes(built: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap ``_asarray``: masked arrays and matrices keep their class where SciPy keeps that of a NumPy array."""
+
+    def as_array(array: Any, dtype: Any = None, *args: Any, subok: bool = False, **kwargs: Any) -> Any:
+        if subok and isinstance(array, Proxy):
+            return fnp.asanyarray(array, dtype)
+        return built(array, dtype, *args, subok=subok, **kwargs)
+
+    return as_array
+
+
+def _without_masks(built: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap ``_contains_nan``, which looks at the elements that are not masked."""
+    return lambda a, *args, **options: built(a.filled(0.0) if hasattr(a, "filled") else a, *args, **options)
+
+
 #: Wrappers of rebuilt functions of SciPy and statsmodels.
 _WRAPPERS: dict[tuple[str, str], Callable[[Any], Callable[..., Any]]] = {
     **STATE_SPACE,
     **{place: partial(elementwise, is_fixed=is_fixed) for place, is_fixed in ELEMENTWISE.items()},
     **SCIKIT_LEARN_WRAPPERS,
+    ("scipy._lib._array_api", "_asarray"): _keeping_classes,
+    ("scipy._lib._util", "_contains_nan"): _without_masks,
     ("scipy.signal._ltisys", "place_poles"): _checked_place_poles,
     ("scipy.sparse.linalg._dsolve.linsolve", "spilu"): checked_spilu,
     ("scipy.stats._distn_infrastructure", "rv_continuous._entropy"): entropy_of_density,

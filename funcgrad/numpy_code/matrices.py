@@ -106,6 +106,7 @@ _OF_OBJECTS = frozenset(
         *_METHODS,
         *_ARRAY_FUNCTIONS,
         *("amax", "amin", "argsort", "around", "clip", "copy", "expand_dims", "flip", "fliplr", "flipud", "moveaxis"),
+        *("atleast_1d", "atleast_2d", "atleast_3d"),
         *("ndim", "ptp", "repeat", "result_type", "rot90", "round", "shape", "size", "sort", "swapaxes", "take"),
     )
 )

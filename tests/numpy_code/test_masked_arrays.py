@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from helpers import differences
+from scipy.stats import mstats
 
 from funcgrad import grad, hessian, jit, jvp, vmap
 from funcgrad.errors import ConversionError
@@ -130,6 +131,25 @@ def sorted_with_masked_elements(x):
     return sum((x[place] * places).sum() for place in made) + sum((part * places).sum() for part in parts)
 
 
+def masks_that_are_not_shared(x):
+    m = ma.array(x, mask=MASK.copy())
+    other = ma.asarray(m)
+    other.unshare_mask()
+    other[0] = ma.masked
+    shared = ma.asarray(m)
+    shared[2] = ma.masked
+    return (m**2).sum() + other.sum() * shared.sum()
+
+
+MASKED_NUMBER_FIRST = [
+    lambda m: ma.masked + m,
+    lambda m: ma.masked - m,
+    lambda m: ma.masked * m,
+    lambda m: ma.masked / m,
+    lambda m: ma.masked**m,
+]
+
+
 class Fit:
     def __init__(self):
         self.observed = OBSERVED
@@ -218,6 +238,20 @@ PROGRAMS = {
     "broadcast_comparisons": lambda x: (masked(x)[:, None] < x).count() * x[0] + ma.add.outer(masked(x), x).mean(),
     "arrays_like_others": lambda x: (ma.zeros_like(masked(x)) + x).sum() + (ma.ones_like(OBSERVED) * x).mean(),
     "the_masked_number": lambda x: (x * ma.masked).count() * x[0] + (masked(x) - ma.masked).sum(0, keepdims=True).size,
+    "the_masked_number_first": lambda x: (
+        sum((masked_with(table(x)).count() + 1) * x[0] for masked_with in MASKED_NUMBER_FIRST)
+        + ma.filled(ma.masked * table(x), x[1]).sum()
+    ),
+    "kept_by_asanyarray": lambda x: (
+        np.asanyarray(masked(x)).sum() ** 2
+        + np.require(table(x), float).std()
+        + np.atleast_2d(masked(x)).mean()
+        + (masked(x).view(np.ma.MaskedArray) * masked(x).view(np.ndarray)).sum()
+    ),
+    "chosen_by_masked_truth_values": lambda x: (
+        (x[~ma.array(x > 1.0, mask=MASK)] ** 2).sum() + x[ma.array(x > 1.0, mask=MASK) & (masked(x) < 3.0)].sum()
+    ),
+    "masks_that_are_not_shared": masks_that_are_not_shared,
     "given_fill_values": lambda x: table(x).min(0, fill_value=0.6).sum() + x[masked(x).argmax(fill_value=9.0)] ** 2,
     "strict_products": lambda x: ma.dot(table(x), table(x).T[:, :1], strict=True).count() * x[0] + x[1] ** 2,
     "reductions": lambda x: (
@@ -246,6 +280,27 @@ def test_programs(name):
     np.testing.assert_allclose(hessian(f)(X), differences(grad(f), X, 2e-4), rtol=1e-6, atol=1e-6)
     batch = np.stack([X, X + 0.001])
     np.testing.assert_allclose(vmap(grad(f))(batch), [grad(f)(x) for x in batch], rtol=1e-12, atol=1e-14)
+
+
+LONGER = np.array([3.0, 1.1, 1.9, 0.5, 0.15, 0.7, 2.2, 1.33])
+LONGER_MASK = [False, True, False, False, False, True, False, False]
+STATISTICS = {
+    **dict.fromkeys(("gmean", "hmean", "chisquare", "tmin", "tmax", "trimtail", "trimmed_mean", "trimmed_std"), ()),
+    **{"tmean": ((0.2, 2.5),), "trim": ((0.4, 2.5),), "trimboth": (0.2,), "trimr": ((0.1, 0.2),), "trimmed_stde": ()},
+    **{"winsorize": ((0.2, 0.2),), "idealfourths": (), "rsh": (), "scoreatpercentile": (30,), "mode": ()},
+    "zmap": (LONGER[::-1].copy(),),
+}
+
+
+@pytest.mark.parametrize("name", STATISTICS)
+def test_statistics_of_masked_arrays(name):
+    def f(x):
+        found = getattr(mstats, name)(ma.array(x, mask=LONGER_MASK), *STATISTICS[name])
+        found = found if isinstance(found, (tuple, list)) else [found]
+        parts = [ma.filled(ma.asarray(part) * 1.0, 0.0) for part in found]
+        return sum((part * np.cos(np.arange(part.size)).reshape(part.shape)).sum() for part in parts)
+
+    np.testing.assert_allclose(grad(f)(LONGER), differences(f, LONGER, 2e-4), rtol=1e-6, atol=1e-7)
 
 
 @pytest.mark.parametrize("name", ["mean", "arithmetic", "quotients_by_zero", "moments_of_rows", "averages"])
