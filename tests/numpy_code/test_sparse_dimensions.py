@@ -42,6 +42,7 @@ PROGRAMS = {
     "transposed": lambda x: sp.permute_dims(cube(x), (2, 0, 1)),
     "exchanged": lambda x: sp.swapaxes(cube(x), 0, 2).T + cube(x),
     "sums": lambda x: cube(x).sum(axis=0),
+    "largest": lambda x: cube(x).max(axis=0) + cube(x).min(axis=(0, 2)).sum(),
     "means": lambda x: cube(x).mean(axis=(0, 2)) + cube(x).mean(),
     "contracted": lambda x: cube(x).tensordot(np.arange(6.0).reshape(2, 3), axes=2),
     "contracted with sparse": lambda x: cube(x).tensordot(vector(x)[:3], axes=1),
@@ -50,7 +51,7 @@ PROGRAMS = {
 if not at_least(scipy, "1.17.0"):  # older versions have no such functions, indices and reductions
     for newer in (
         *("expanded", "expanded to three axes", "expanded constants", "inner products", "reshaped", "elements"),
-        *("transposed", "exchanged", "sums", "means", "contracted with sparse"),
+        *("transposed", "exchanged", "sums", "largest", "means", "contracted with sparse"),
     ):
         del PROGRAMS[newer]
 

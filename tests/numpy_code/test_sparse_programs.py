@@ -150,6 +150,7 @@ def stored_of_dense(x):
 def zeros_of_dense(x):
     """Use elements that are zero now, but have a derivative."""
     A = sparse.csr_matrix(corner(x - X))
+    A = A + sparse.triu(A, 1) + sparse.tril(corner(x - X), 1)
     B = sparse.csc_matrix(corner(x - X) + np.eye(3))
     return (A @ np.arange(3.0)).sum() + (A @ A.T).sum() * x[0] + linalg.spsolve(B, np.ones(3)).sum()
 

@@ -12,6 +12,7 @@ import numpy as np
 
 import funcgrad.numpy as fnp
 from funcgrad.numpy_code.conversions import is_traced
+from funcgrad.numpy_code.sparse.recognition import sparse_class
 
 
 class CoordinateArray:
@@ -83,20 +84,23 @@ class CoordinateArray:
 
     def sum(self, axis: Any = None, **kwargs: Any) -> Any:
         """Return the sum of the values, or a sparse array of sums along an axis."""
-        found = self.toarray().sum(axis=axis)
-        return found if not found.shape else sparse_where(found, self.stored().any(axis=axis))
+        return self._reduced("sum", axis)
 
     def mean(self, axis: Any = None, **kwargs: Any) -> Any:
         """Return the mean of all elements, or a sparse array of means along an axis."""
         return self.sum(axis) * (1.0 / np.prod([self._shape[i] for i in np.atleast_1d(axis)] if axis else self._shape))
 
-    def max(self, *args: Any, **kwargs: Any) -> Any:
-        """Return the largest element."""
-        return self.toarray().max(*args, **kwargs)
+    def max(self, axis: Any = None, **kwargs: Any) -> Any:
+        """Return the largest element, or a sparse array of the largest along an axis."""
+        return self._reduced("max", axis, **kwargs)
 
-    def min(self, *args: Any, **kwargs: Any) -> Any:
-        """Return the smallest element."""
-        return self.toarray().min(*args, **kwargs)
+    def min(self, axis: Any = None, **kwargs: Any) -> Any:
+        """Return the smallest element, or a sparse array of the smallest along an axis."""
+        return self._reduced("min", axis, **kwargs)
+
+    def _reduced(self, name: str, axis: Any, **kwargs: Any) -> Any:
+        found = getattr(self.toarray(), name)(axis=axis, **kwargs)
+        return found if not found.shape else sparse_where(found, self.stored().any(axis=axis))
 
     def multiply(self, other: Any) -> Any:
         """Return the elementwise product, which has values where both factors have them."""
@@ -199,6 +203,24 @@ def sparse_of(data: Any, coords: Any, shape: Any) -> Any:
         return CoordinateArray(data, coords, shape)
     make = import_module("funcgrad.numpy_code.sparse.objects").replacement_class(sys.modules["scipy.sparse"].coo_array)
     return make((data, tuple(coords)), shape, traced=True)
+
+
+def extreme_method(name: str) -> Callable[..., Any]:
+    """Return the method ``max`` or ``min`` of matrices, whose results along an axis are sparse as SciPy's."""
+
+    def extreme(self: Any, axis: Any = None, out: Any = None, **options: Any) -> Any:
+        objects, base = import_module("funcgrad.numpy_code.sparse.objects"), sparse_class("SparseArray")
+        like = getattr(objects.placeholder(self).copy(), name)(axis, out, **options)  # SciPy sums duplicates in place
+        found = getattr(base, name)(self, axis, **options)
+        if not _is_sparse(like):
+            return found
+        there = base.getnnz(self, axis) > 0
+        data, coords = found[np.flatnonzero(there)], np.nonzero(there.reshape(like.shape))
+        if like.ndim != 2:
+            return CoordinateArray(data, coords, like.shape)
+        return objects.replacement_class(type(like))((data, coords), like.shape, traced=True)
+
+    return extreme
 
 
 def expand_dims(A: Any, /, *, axis: int = 0) -> Any:

@@ -38,11 +38,12 @@ def _no_data(scipy_class: type) -> property:
 
 
 def without_zeros(self: Any) -> Any:
-    """Drop the zeros of a matrix that stores all elements and return it: SciPy stores no zeros of a dense array.
+    """Drop the zeros of a matrix that stores the elements of a dense one: SciPy stores no zeros of a dense array.
 
     They stay until the program asks for what is stored, because an element that is 0 may have a derivative.
     """
-    if len(self.structure.indices) == prod(self.shape):
+    if self.of_dense or len(self.structure.indices) == prod(self.shape):
+        self.of_dense = False
         there = concrete_or_none(getattr(self, "values_as_given", self.values) != 0)  # in a vmap, in any example
         if there is not None and not (kept := there.reshape(-1, there.shape[-1]).any(0)).all():
             self.keep(kept)

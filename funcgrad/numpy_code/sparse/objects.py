@@ -22,7 +22,7 @@ from funcgrad.numpy_code.conversions import holds_traced, is_traced, map_nested
 from funcgrad.numpy_code.matrices import Matrix, arrays_of, is_number
 from funcgrad.numpy_code.own import known_value, own
 from funcgrad.numpy_code.sparse import coordinates, members
-from funcgrad.numpy_code.sparse.dimensions import CoordinateArray, with_other_axes
+from funcgrad.numpy_code.sparse.dimensions import CoordinateArray, extreme_method, with_other_axes
 from funcgrad.numpy_code.sparse.older import older_class_methods
 from funcgrad.numpy_code.sparse.recognition import (
     ARRAY_CLASSES,
@@ -492,6 +492,7 @@ def _as_replacement(scipy_class: type, found: Any) -> Any:
     """Return the matrix ``found`` as one of the class that replaces ``scipy_class``."""
     made: Any = object.__new__(replacement_class(scipy_class))
     made.__init__(found.values, found.structure, found.transposed)
+    made.of_dense = found.of_dense
     return made
 
 
@@ -504,6 +505,7 @@ def _in_family(scipy_class: type, wanted: str) -> Any:
 def _in_format(scipy_class: type, wanted: str, found: Any) -> Any:
     """Return ``found`` in the format ``wanted``. As in SciPy, only conversions from COO add up duplicates."""
     given = found.values_as_given if wanted == "coo" and hasattr(found, "values_as_given") else None
+    of_dense = found.of_dense
     found = sparse_class("SparseArray")(found.values, found.structure, found.transposed)
     if wanted in ("csc", "csr"):
         found = found.tocsc() if wanted == "csc" else found.tocsr()
@@ -511,6 +513,7 @@ def _in_format(scipy_class: type, wanted: str, found: Any) -> Any:
         a = found.structure
         found.structure = a if a.order is None else Structure(a.indices, a.indptr, a.shape)
     made = _as_replacement(_in_family(scipy_class, wanted), found)
+    made.of_dense = of_dense
     if given is not None:
         made.values_as_given = given  # values that other references share
     return made
@@ -547,6 +550,7 @@ def _methods(scipy_class: type, base: Any, form: str) -> dict[str, Any]:
         },
         **{f"__{name}__": _comparison(name) for name in ("eq", "ne", "lt", "le", "gt", "ge")},
         **{name: members.index_method(name) for name in ("argmax", "argmin")},
+        **{name: extreme_method(name) for name in ("max", "min")},
         **_memory_methods(scipy_class, base, form),
         **{f"to{wanted}": _other_conversion(wanted) for wanted in ("bsr", "dia", "dok", "lil")},
         "__getattr__": members.raise_missing,
@@ -653,7 +657,7 @@ _WRAPPED_METHODS = ("dot", "maximum", "minimum", "multiply", "power", "reshape",
 _number_generator = functools.cache(lambda: np.random.default_rng(0))
 
 
-def _placeholder(x: Any) -> Any:
+def placeholder(x: Any) -> Any:
     """Return what SciPy gets in place of ``x``: constants unchanged, random numbers for traced values."""
     x = _plain(x)
     if is_buffer(x):
@@ -668,7 +672,7 @@ def _placeholder(x: Any) -> Any:
 
 def _scipy_result(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Return the result of SciPy's method for the stand-ins of ``args``; None if it is not a sparse matrix."""
-    owner, *given = map_nested(_placeholder, args)
+    owner, *given = map_nested(placeholder, args)
     try:
         with np.errstate(all="ignore"), warnings.catch_warnings(action="ignore"):
             like = getattr(owner, name)(*given, **kwargs)
@@ -688,7 +692,9 @@ def _arranged_as(like: Any, found: Any) -> Any:
         return _in_format(type(like), form, found)
     values = whole.values[order[first]]
     data = (values, (places.row, places.col)) if form == "coo" else (values, like.indices, like.indptr)
-    return _replacement_for(like)(data, shape=like.shape, traced=True)
+    made = _replacement_for(like)(data, shape=like.shape, traced=True)
+    made.of_dense = found.of_dense
+    return made
 
 
 @functools.cache
@@ -700,7 +706,7 @@ def with_scipy_format(operation: Callable[..., Any], scipy_function: Any) -> Any
         args = map_nested(lambda x: x.as_csr() if type(x) is FillableMatrix else x, args)
         given: list[Any] = []
         map_nested(given.append, (*args, *kwargs.values()))
-        like = scipy_function(*map_nested(_placeholder, args), **kwargs)
+        like = scipy_function(*map_nested(placeholder, args), **kwargs)
         if not any(is_traced(x) or is_funcgrad_matrix(_plain(x)) for x in given):
             return _as_traceable(like)
         return _arranged_as(like, operation(*map_nested(_plain, args), **kwargs))

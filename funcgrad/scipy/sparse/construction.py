@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -209,17 +210,15 @@ def vstack(blocks: Sequence[Any], format: str | None = None, dtype: Any = None) 
 @function_table
 def _triangle(name: str, A: Any, k: int = 0, format: str | None = None) -> SparseArray:
     part = getattr(import_scipy(f"sparse.{name}", "scipy.sparse"), name)
-    made: SparseArray = rearrange(lambda numbers: part(numbers, k), as_sparse(f"sparse.{name}", A))
+    whole = _part(f"sparse.{name}", A)
+    made: SparseArray = rearrange(lambda numbers: part(numbers, k), whole)
+    made.of_dense = whole.of_dense or len(whole.structure.indices) == prod(whole.shape)
     return made
 
 
 # fmt: off
-tril = _triangle("tril", """The part of a sparse matrix on and below its ``k``-th diagonal.
-
-    Raises:
-        InputError: an argument that is not sparse.""", "tril(eye_array(2), k=-1).nnz", "0")
-triu = _triangle("triu", """The part of a sparse matrix on and above its ``k``-th diagonal.
-
-    Raises:
-        InputError: an argument that is not sparse.""", "triu(eye_array(2)).nnz", "2")
+tril = _triangle("tril", """The part of a matrix, sparse or dense, on and below its ``k``-th diagonal.
+""", "tril(eye_array(2), k=-1).nnz", "0")
+triu = _triangle("triu", """The part of a matrix, sparse or dense, on and above its ``k``-th diagonal.
+""", "triu(eye_array(2)).nnz", "2")
 # fmt: on

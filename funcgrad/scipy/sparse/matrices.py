@@ -15,6 +15,7 @@ from funcgrad.errors import InputError, ShapeError
 from funcgrad.kinds.linear import permute
 from funcgrad.numpy.concretization import concrete
 from funcgrad.numpy.creation import as_value
+from funcgrad.numpy.reducing import identity_of_extremum
 from funcgrad.optional import import_scipy
 from funcgrad.primitives.indexing import getitem
 from funcgrad.primitives.sparse import Structure, is_spmatrix, sparse_matvec, sparse_product, values_and_structure
@@ -34,10 +35,12 @@ class SparseArray(InPlaceMethods):
         data: the values, one for each stored position, row by row; column by column if transposed.
         structure: the positions of the values.
         transposed: whether the matrix is the transpose of the one that ``structure`` describes.
+        of_dense: whether the values are a part of those of a dense matrix, of which SciPy stores no zeros.
     """
 
     __array_ufunc__ = None  # an ndarray on the left leaves the operator to this class
     ndim = 2
+    of_dense = False
 
     def __init__(self, data: Array, structure: Structure, transposed: bool = False) -> None:
         self.structure, self.transposed = structure, transposed
@@ -217,22 +220,31 @@ class SparseArray(InPlaceMethods):
         return fnp.sum(self.diagonal(offset))
 
     def max(self, axis: Any = None, out: Any = None, *, explicit: bool = False) -> Array:
-        """Return the largest element; with ``explicit=True`` the largest stored element."""
+        """Return the largest element, or that of each column (``axis=0``) or row (``axis=1``).
+
+        With ``explicit=True`` only stored elements count.
+        """
         return self._extreme("max", axis, out, explicit)
 
     def min(self, axis: Any = None, out: Any = None, *, explicit: bool = False) -> Array:
-        """Return the smallest element; with ``explicit=True`` the smallest stored element."""
+        """Return the smallest element; arguments as for ``max``."""
         return self._extreme("min", axis, out, explicit)
 
     def _extreme(self, name: str, axis: Any, out: Any, explicit: bool) -> Array:
-        if axis is not None or out is not None:
-            raise InputError(
-                f"SparseArray.{name}: axis and out must be None, got others. Use A.toarray().{name}(axis)."
-            )
-        values = canonical(self).values
-        if not explicit and self.nnz < prod(self.shape):
-            values = fnp.append(values, np.zeros(1, self.dtype))
-        return getattr(fnp, name)(values)
+        if out is not None:
+            raise InputError(f"SparseArray.{name}: out must be None, got {type(out).__name__}. Take the result.")
+        whole, kept = canonical(self), 1 - (axis or 0) % 2
+        lines, count, length = whole.places()[kept], self.shape[kept], self.shape[1 - kept]
+        if axis is None:  # all elements are one line
+            lines, count, length = np.zeros_like(lines), 1, prod(self.shape)
+        lacking = np.flatnonzero(np.bincount(lines, minlength=count) < (min(1, length) if explicit else length))
+        lines = np.append(lines, lacking)  # a zero more for a line with an element that is not stored
+        many, order = np.bincount(lines, minlength=count), np.argsort(lines, kind="stable")
+        at = np.full((count, max(many, default=0)), len(lines))  # the indices of each line's values, then of the last
+        at[lines[order], np.arange(len(lines)) - compressed(lines, count)[lines[order]]] = order
+        more = [np.zeros(len(lacking), self.dtype), np.full(1, identity_of_extremum(name, self.dtype), self.dtype)]
+        found: Array = getattr(fnp, name)(getitem(fnp.concatenate([whole.values, *more]), at), axis=1)
+        return found[0] if axis is None else found
 
     def count_nonzero(self, axis: Any = None) -> Any:
         """Return the number of elements that are not zero."""

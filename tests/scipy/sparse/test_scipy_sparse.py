@@ -178,6 +178,11 @@ def test_parts_of_matrices():
         np.testing.assert_allclose(small.diagonal(k), SMALL.diagonal(k))
     for axis in (None, 0, 1, -1):
         np.testing.assert_allclose(small.sum(axis), SMALL.sum(axis))
+        np.testing.assert_array_equal(small.max(axis), SMALL.toarray().max(axis))
+        np.testing.assert_array_equal(small.T.min(axis), SMALL.toarray().T.min(axis))
+    with pytest.raises(InputError, match="out must be None"):
+        small.max(0, np.ones(4))
+    np.testing.assert_allclose(sparse.triu(DENSE, 1).toarray(), np.triu(DENSE, 1))
     assert small[1, 2] == SMALL[1, 2]
     assert small[-1, -1] == SMALL[-1, -1]
     assert small.tocsr() is small
