@@ -83,7 +83,7 @@ def function_of_texts(fun: Any) -> Any:
     """
     if _is_reader(fun):
         return refusing_traced(fun)
-    if package_of(fun.__module__) == "pandas":
+    if package_of(getattr(fun, "__module__", None)) == "pandas":
         return function_of_pandas(fun)
     return _writing(fun) if fun in (json.dump, json.dumps) else fun
 
