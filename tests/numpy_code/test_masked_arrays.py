@@ -336,6 +336,7 @@ def test_a_masked_array_as_the_result_is_refused_unless_it_is_constant():
     ("call", "message"),
     [
         (lambda x: np.linalg.norm(masked(x)), r"numpy\.ma: this function would lose the mask"),
+        (lambda x: mstats.zscore(masked(x)).sum(), r"numpy\.ma: this function would lose the mask"),
         (lambda x: np.concatenate([masked(x), x]).sum(), r"numpy\.ma: this function would lose the mask"),
         (lambda x: ma.array(x, mask=MASK, hard_mask=True).sum(), r"numpy\.ma: an array with a hard mask"),
         (
@@ -343,7 +344,7 @@ def test_a_masked_array_as_the_result_is_refused_unless_it_is_constant():
             r"numpy\.ma: an array with a hard mask .* Leave it out, and write to m\[~m\.mask\]",
         ),
     ],
-    ids=["norm", "concatenate", "hard_mask", "constant_with_hard_mask"],
+    ids=["norm", "zscore", "concatenate", "hard_mask", "constant_with_hard_mask"],
 )
 def test_what_would_lose_the_mask_is_refused(call, message):
     with pytest.raises(ConversionError, match=message):
