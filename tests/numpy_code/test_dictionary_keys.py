@@ -56,11 +56,30 @@ class Handlers(dict):
         return self[key](x)
 
 
+class Word(dict):
+    """Key with attributes in slots: what it is hashed by, and an object."""
+
+    __slots__ = ("known_hash", "scale", "unset")
+
+    def __init__(self, *given, scale):
+        super().__init__(*given)
+        self.known_hash, self.scale = None, scale
+
+    def __hash__(self):
+        if self.known_hash is None:
+            self.known_hash = hash(frozenset(self.items()))
+        return self.known_hash
+
+    def times(self, x):
+        return math.sin(x) * self.scale.area(self["x"]) * (not hasattr(self, "unset"))
+
+
 disc, proton = Disc(2.0), Species("p", 1.0)
 DERIVATIVES = {np.sin: np.cos, math.sin: math.cos, square: cube, np.sum: 3.0}
 OF_CLASSES = {Shape: lambda s, x: s.area(x), Disc: lambda s, x: 2.0 * s.area(x)}
 NEIGHBOURS = {disc: [proton], proton: 5.0, (Axis.SECOND, proton): 4.0, frozenset([proton]): Shape(3.0)}
 HANDLERS = Handlers({np.sin: np.cos, Shape: math.sin, None: np.exp})
+SENTENCE = {Word({"x": 0.5}, scale=Disc(2.0)): 3.0}
 WEIGHTS = collections.defaultdict(lambda: 0.5, {Shape.area: 2.0})
 
 PROGRAMS = {
@@ -73,6 +92,7 @@ PROGRAMS = {
     "equal_objects": lambda x: NEIGHBOURS[Species("p", 1.0)] * math.sin(x[0]) * x[1],
     "tuples_and_sets": lambda x: NEIGHBOURS[1, proton] * NEIGHBOURS[frozenset([proton])].area(x[0]) * x[1],
     "classes_derived_from_dict": lambda x: HANDLERS.use(np.sin, math.sin(x[0])) + HANDLERS.use(Shape, x[1]),
+    "attributes_in_slots": lambda x: sum(word.times(x[0]) * times * x[1] for word, times in SENTENCE.items()),
     "defaults": lambda x: WEIGHTS[Shape.area] * math.sin(x[0]) * x[1] + WEIGHTS["other"] * x[0],
 }
 

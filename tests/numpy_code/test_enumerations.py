@@ -196,7 +196,7 @@ def chosen(x):
             found = 0.0
         case Law.DECAY:
             found = Law.DECAY.weight(x[0])
-    assert Law["ALIAS"] is Law.DECAY
+    assert Law["ALIAS"] is Law.DECAY is Law(Law.DECAY)
     assert Law.LINEAR in Law
     assert isinstance(Law.LINEAR, Law)
     assert (Law.LINEAR == Law.DECAY) is False
