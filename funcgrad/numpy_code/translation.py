@@ -11,7 +11,15 @@ from collections import OrderedDict, UserDict, defaultdict, deque
 from collections.abc import Callable
 from enum import Enum
 from importlib import import_module
-from types import BuiltinFunctionType, FunctionType, MappingProxyType, MethodType, ModuleType, SimpleNamespace
+from types import (
+    BuiltinFunctionType,
+    FunctionType,
+    MappingProxyType,
+    MethodType,
+    ModuleType,
+    SimpleNamespace,
+    WrapperDescriptorType,
+)
 from typing import Any
 from weakref import ref
 
@@ -35,7 +43,7 @@ from funcgrad.numpy_code.classes import (
     rebuilt_namedtuple,
 )
 from funcgrad.numpy_code.compiled import Factors, is_compiled, python_counterpart, wrap_compiled
-from funcgrad.numpy_code.conversions import ABSTRACT, as_format_string, with_writable_results
+from funcgrad.numpy_code.conversions import ABSTRACT, as_format_string, method_of_float, with_writable_results
 from funcgrad.numpy_code.examples import is_public, with_example_loop
 from funcgrad.numpy_code.functions import has_same_values, rebuild, rebuild_lru_cache, rebuild_singledispatch
 from funcgrad.numpy_code.kernels import MODULES_WITH_REPLACEMENTS, kernel, with_wrapper
@@ -479,6 +487,7 @@ def _of_python_function(value: np.ufunc, translate: Any) -> Any:
 #: Functions that rebuild objects with what they refer to, by type or by the type's full name.
 _REBUILDERS: dict[Any, Callable[[Any, Any], Any]] = {
     BuiltinFunctionType: _builtin_method,
+    WrapperDescriptorType: lambda value, translate: method_of_float(value),
     functools.partial: _partial,
     toolz.curry: _partial,
     Compose: _composed,

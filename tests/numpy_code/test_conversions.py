@@ -78,6 +78,23 @@ def test_functions_of_cmath_imported_by_name(name):
     np.testing.assert_allclose(grad(grad(f))(x), differences(grad(f), x), rtol=1e-7)
 
 
+TIMES, AFTER, LOWER, POWER = float.__mul__, float.__rsub__, float.__lt__, (float.__pow__, float.__neg__)
+
+
+def test_methods_of_float():
+    """Check methods that code holds under a name of its own, with a traced number on either side."""
+
+    def f(x):
+        found = TIMES(x, 2.0) * TIMES(3.0, x) + AFTER(1.0, math.exp(x)) * AFTER(x, 4.0) + POWER[0](x, 3)
+        assert TIMES(2.0, 3.0) == 6.0
+        assert LOWER(x, 5.0)
+        return POWER[1](found)
+
+    np.testing.assert_allclose(grad(f)(0.7), differences(f, 0.7), rtol=1e-7)
+    np.testing.assert_allclose(grad(grad(f))(0.7), differences(grad(f), 0.7), rtol=1e-7)
+    np.testing.assert_allclose(vmap(grad(f))(np.array([0.7, 0.2])), [grad(f)(0.7), grad(f)(0.2)], rtol=1e-12)
+
+
 class Shared:
     """Quaternion-like class, made from a number, from several numbers, or from another object of the class."""
 
