@@ -37,6 +37,7 @@ from funcgrad.numpy_code.legendre import LEGENDRE
 from funcgrad.numpy_code.minima import MINIMA
 from funcgrad.numpy_code.own import known_value, on_plain_values, own
 from funcgrad.numpy_code.radial import RADIAL
+from funcgrad.numpy_code.random_variables import RANDOM_VARIABLE_WRAPPERS, RANDOM_VARIABLES
 from funcgrad.numpy_code.scikit_learn import SCIKIT_LEARN, SCIKIT_LEARN_WRAPPERS
 from funcgrad.numpy_code.signals import SIGNALS
 from funcgrad.numpy_code.solvers import SOLVERS, checked_spilu
@@ -271,6 +272,7 @@ _KERNELS: dict[tuple[str, str], Callable[..., Any]] = {
     **LEGENDRE,
     **MINIMA,
     **RADIAL,
+    **RANDOM_VARIABLES,
     **SCIKIT_LEARN,
     **SIGNALS,
     **SOLVERS,
@@ -405,6 +407,7 @@ def _without_masks(built: Callable[..., Any]) -> Callable[..., Any]:
 #: Wrappers of rebuilt functions of SciPy and statsmodels.
 _WRAPPERS: dict[tuple[str, str], Callable[[Any], Callable[..., Any]]] = {
     **STATE_SPACE,
+    **RANDOM_VARIABLE_WRAPPERS,
     **{place: partial(elementwise, is_fixed=is_fixed) for place, is_fixed in ELEMENTWISE.items()},
     **SCIKIT_LEARN_WRAPPERS,
     ("scipy._lib._array_api", "_asarray"): _keeping_classes,
