@@ -25,6 +25,7 @@ from funcgrad.numpy_code.conversions import holds_traced
 from funcgrad.numpy_code.distributions import (
     DISTRIBUTIONS,
     entropy_of_density,
+    expectation,
     integral_of_normals,
     with_triangular_factor,
 )
@@ -415,6 +416,7 @@ _WRAPPERS: dict[tuple[str, str], Callable[[Any], Callable[..., Any]]] = {
     ("scipy.signal._ltisys", "place_poles"): _checked_place_poles,
     ("scipy.sparse.linalg._dsolve.linsolve", "spilu"): checked_spilu,
     ("scipy.stats._distn_infrastructure", "rv_continuous._entropy"): entropy_of_density,
+    ("scipy.stats._distn_infrastructure", "rv_continuous.expect"): expectation,
     ("scipy.stats._multivariate", "_PSD.__init__"): with_triangular_factor,
     ("scipy.stats._qmvnt", "_qauto"): integral_of_normals,
     ("scipy.stats._stats_py", "expectile"): _expectile_of_numbers,

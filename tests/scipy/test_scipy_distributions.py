@@ -9,7 +9,7 @@ from helpers import differences
 from scipy.stats._distr_params import distcont, distdiscrete
 
 import funcgrad.scipy.special as fsp
-from funcgrad import grad, hessian, jacfwd, jvp, vjp, vmap
+from funcgrad import grad, hessian, jacfwd, jacrev, jvp, vjp, vmap
 from funcgrad.errors import ConcretizationError, ConversionError, NotDifferentiableError
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # SciPy's code warns of logarithms of 0
@@ -157,6 +157,17 @@ def test_expectations_with_vanishing_density():
     p = np.array([0.6, 1.4, 0.9])
     np.testing.assert_allclose(grad(f)(p), differences(f, p, 1e-5), rtol=1e-6)
     agree(grad(f), np.stack([p, 1.3 * p]))
+
+
+def test_expectations_with_moving_ends():
+    """Check second derivatives in location and scale: at the end that moves, the density has an infinite slope."""
+    f = lambda p: scipy.stats.gamma(p[0], p[1], p[2]).expect(lambda x: x**2)
+    exact = lambda p: p[2] ** 2 * (p[0] ** 2 + p[0]) + 2 * p[0] * p[1] * p[2] + p[1] ** 2
+    p = np.array([1.7, 0.2, 1.3])
+    np.testing.assert_allclose(jacrev(grad(f))(p), hessian(exact)(p), rtol=1e-9)
+    part = lambda p: scipy.stats.gamma.expect(np.sin, (1.7,), p[0], p[1], ub=2.9, conditional=True)
+    np.testing.assert_allclose(grad(part)(p[1:]), differences(part, p[1:]), rtol=1e-8, atol=1e-10)
+    np.testing.assert_allclose(jacrev(grad(part))(p[1:]), differences(grad(part), p[1:]), rtol=1e-8, atol=1e-10)
 
 
 def pearson3(x, skew):
