@@ -455,6 +455,7 @@ _SPECIAL: dict[str, Callable[..., Any]] = {
     "_kolmogc": _distributed("kolmogc"),
     "_kolmogci": _distributed("kolmogci"),
     "_kolmogp": _distributed("kolmogorov", order=1),
+    "_scaled_exp1": _from_funcgrad("special.operations.hypergeometric", "scaled_exp1"),
     "_smirnovc": _distributed("smirnovc"),
     "_smirnovci": _distributed("smirnovci"),
     "_smirnovp": _distributed("smirnov", order=1),

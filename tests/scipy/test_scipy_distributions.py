@@ -11,6 +11,7 @@ from scipy.stats._distr_params import distcont, distdiscrete
 import funcgrad.scipy.special as fsp
 from funcgrad import grad, hessian, jacfwd, jacrev, jvp, vjp, vmap
 from funcgrad.errors import ConcretizationError, ConversionError, NotDifferentiableError
+from funcgrad.scipy import stats
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # SciPy's code warns of logarithms of 0
 SLOW = {"gausshyper", "genhyperbolic", "geninvgauss", "kstwo", "ksone", "levy_stable", "studentized_range"}
@@ -416,3 +417,31 @@ def test_moments_of_discrete_distributions(name, args, moment):
 
 def test_median_of_a_symmetric_distribution_does_not_depend_on_its_shape():
     assert grad(lambda a: scipy.stats.dgamma.ppf(0.5, a))(1.3) == 0.0
+
+
+@pytest.mark.parametrize("q", [0.3, 0.5])
+def test_gennorm_quantiles_around_the_centre(q):
+    for distribution in (scipy.stats.gennorm, stats.gennorm):
+        for i in (0, 1):
+            slope = grad(distribution.ppf, i)
+            near = differences(lambda v, i=i: scipy.stats.gennorm.ppf(*((v, 2.3) if i == 0 else (q, v))), (q, 2.3)[i])
+            assert slope(q, 2.3) == pytest.approx(near, rel=1e-5, abs=1e-8)
+            assert np.isfinite(grad(slope, i)(q, 2.3))
+
+
+def mp_scaled_exp1(x):
+    return x * mp.exp(x) * mp.e1(x)
+
+
+@pytest.mark.parametrize("x", [0.02, 0.7, 4.0, 300.0])
+def test_entropies_with_exponential_integrals(x):
+    formulas = {
+        "gompertz": lambda c: 1 - mp.log(c) - mp_scaled_exp1(c) / c,
+        "invgauss": lambda m: (1 + mp.log(2 * mp.pi) + 3 * mp.log(m)) / 2 - 1.5 * mp_scaled_exp1(2 / m) * m / 2,
+    }
+    for name, formula in formulas.items():
+        slope = grad(getattr(scipy.stats, name).entropy)
+        with mp.workdps(40):
+            first, second = (float(mp.diff(formula, mp.mpf(x), n)) for n in (1, 2))
+        np.testing.assert_allclose([slope(x), grad(slope)(x)], [first, second], rtol=1e-12, err_msg=name)
+        np.testing.assert_allclose(vmap(slope)(np.array([x, 2 * x])), [slope(x), slope(2 * x)], err_msg=name)

@@ -18,8 +18,9 @@ from typing import Any
 import numpy as np
 
 from funcgrad.backend import dtype_of
+from funcgrad.kinds import elementwise
 from funcgrad.kinds.rules import Operation
-from funcgrad.optional import import_scipy, special
+from funcgrad.optional import import_scipy, private_special, special
 from funcgrad.primitives.comparison import equal, greater, less, logical_and, where
 from funcgrad.primitives.elementwise import exp, sin, sqrt
 from funcgrad.scipy.special.operations.partials import (
@@ -183,6 +184,14 @@ hyperu: Operation = scipy_operation(
     dx=lambda x, y, z: hyperu_partial(x, y, z, orders=(1, 0, 0)),
     dy=lambda x, y, z: hyperu_partial(x, y, z, orders=(0, 1, 0)),
     dz=_hyperu_dx,
+)
+
+
+#: ``x * exp(x) * exp1(x)``, which is ``1 - hyperu(1, 0, x)``, for positive x.
+scaled_exp1: Operation = elementwise(
+    "scaled_exp1",
+    lambda xp, x: private_special(xp, "_scaled_exp1")(x),
+    dx=lambda x: -hyperu_partial(1.0, 0.0, x, orders=(0, 0, 1)),
 )
 
 
