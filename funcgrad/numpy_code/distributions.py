@@ -40,7 +40,9 @@ def _quantile(name: str) -> Callable[..., Any]:
         x = getattr(self, f"_{name}")(fnp.where(fnp.logical_and(q > 0, q < 1), q, 0.5), *shapes)
         x = fnp.where(q == 0, low, fnp.where(q == 1, high, x))
         allowed = fnp.logical_and(self._argcheck(*shapes), fnp.logical_and(scale > 0, (q >= 0) & (q <= 1)))
-        return fnp.where(allowed, x * scale + loc, self.badvalue).reshape(shape)[()]
+        infinite = fnp.isinf(x)  # an end of the support, which moves neither with location nor with scale
+        x = fnp.where(infinite, x, fnp.where(infinite, 0.0, x) * scale + loc)
+        return fnp.where(allowed, x, self.badvalue).reshape(shape)[()]
 
     return quantile
 
@@ -167,7 +169,7 @@ def _ncx2_logpdf(self: Any, x: Any, df: Any, nc: Any) -> Any:
         term = term * m * 0.5 * x / ((j + 1.0) * (order + 1.0 + j))
         total = total + term
     central = special.xlogy(order, 0.5 * x) - 0.5 * x - special.gammaln(order + 1) - math.log(2)
-    return fnp.where(near, central - m + fnp.log(total), usual)
+    return fnp.where(fnp.isinf(x), -np.inf, fnp.where(near, central - m + fnp.log(total), usual))
 
 
 def _quotient(z: Any) -> Any:
@@ -183,7 +185,7 @@ def _kappa4_exponent(x: Any, k: Any) -> Any:
 def _kappa4_logpdf(self: Any, x: Any, h: Any, k: Any) -> Any:
     """Compute the log density by one formula for all shapes: SciPy's for a vanishing shape does not depend on it."""
     y = _kappa4_exponent(x, k)
-    return -(1 - k) * x * _quotient(-k * x) - (1 - h) * y * _quotient(-h * y)
+    return fnp.where(fnp.isinf(x), -np.inf, -(1 - k) * x * _quotient(-k * x) - (1 - h) * y * _quotient(-h * y))
 
 
 def _kappa4_logcdf(self: Any, x: Any, h: Any, k: Any) -> Any:

@@ -445,3 +445,29 @@ def test_entropies_with_exponential_integrals(x):
             first, second = (float(mp.diff(formula, mp.mpf(x), n)) for n in (1, 2))
         np.testing.assert_allclose([slope(x), grad(slope)(x)], [first, second], rtol=1e-12, err_msg=name)
         np.testing.assert_allclose(vmap(slope)(np.array([x, 2 * x])), [slope(x), slope(2 * x)], err_msg=name)
+
+
+@pytest.mark.parametrize(
+    ("name", "method", "shapes"),
+    [
+        ("dweibull", "cdf", (2.07,)),
+        ("exponpow", "logcdf", (2.7,)),
+        ("kappa4", "pdf", (0.1, 0.0)),
+        ("kstwobign", "logpdf", ()),
+        ("ncx2", "logpdf", (21.0, 1.06)),
+        ("alpha", "ppf", (3.57,)),
+        ("betaprime", "isf", (5.0, 6.0)),
+    ],
+)
+def test_infinite_elements_beside_others(name, method, shapes):
+    """Check that elements at infinity, or as far out as that, are constants, and add no NaN to those beside them."""
+    distribution = getattr(scipy.stats, name)
+    x = np.array([0.0, 0.3, 1.0] if method in ("ppf", "isf") else [*distribution.ppf([0.3], *shapes), 1e300, np.inf])
+
+    def total(p):
+        found = getattr(distribution, method)(x, *p)
+        return np.sum(np.where(np.isfinite(found) & (np.abs(found) < 1e99), found, 0.0))
+
+    p = np.array([*shapes, 0.0, 1.7])
+    np.testing.assert_allclose(grad(total)(p), differences(total, p), rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(jacfwd(total)(p), grad(total)(p), rtol=1e-12, atol=1e-14)
