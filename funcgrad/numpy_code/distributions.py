@@ -440,6 +440,16 @@ def integral_of_normals(built: Callable[..., Any]) -> Callable[..., Any]:
     return integral
 
 
+def _nct_mean(df: Any, nc: Any) -> Any:
+    gammaln = _special().gammaln
+    return nc * fnp.sqrt(0.5 * df) * fnp.exp(gammaln(0.5 * df - 0.5) - gammaln(0.5 * df))
+
+
+def _ncf_variance(n: Any, d: Any, nc: Any) -> Any:
+    total = (n + nc) ** 2 + (n + 2 * nc) * (d - 2)
+    return 2 * (d / n) ** 2 * total / ((d - 2) ** 2 * (d - 4))
+
+
 _SPECIAL: dict[str, Callable[..., Any]] = {
     "_log1mexp": _log1mexp,
     "_beta_pdf": lambda x, a, b: _from_funcgrad("special.operations.incomplete", "beta_density")(a, b, x),
@@ -454,6 +464,10 @@ _SPECIAL: dict[str, Callable[..., Any]] = {
     "_nbinom_variance": lambda n, p: n * (1 - p) / p**2,
     "_nbinom_skewness": lambda n, p: (2 - p) / fnp.sqrt(n * (1 - p)),
     "_nbinom_kurtosis_excess": lambda n, p: (6 + p**2 / (1 - p)) / n,
+    "_ncf_mean": lambda n, d, nc: fnp.where(d > 2, d * (n + nc) / (n * (d - 2)), np.nan),
+    "_ncf_variance": lambda n, d, nc: fnp.where(d > 4, _ncf_variance(n, d, nc), np.nan),
+    "_nct_mean": lambda df, nc: fnp.where(df > 1, _nct_mean(df, nc), np.nan),
+    "_nct_variance": lambda df, nc: fnp.where(df > 2, df * (1 + nc * nc) / (df - 2) - _nct_mean(df, nc) ** 2, np.nan),
     "_kolmogc": _distributed("kolmogc"),
     "_kolmogci": _distributed("kolmogci"),
     "_kolmogp": _distributed("kolmogorov", order=1),

@@ -471,3 +471,11 @@ def test_infinite_elements_beside_others(name, method, shapes):
     p = np.array([*shapes, 0.0, 1.7])
     np.testing.assert_allclose(grad(total)(p), differences(total, p), rtol=1e-6, atol=1e-8)
     np.testing.assert_allclose(jacfwd(total)(p), grad(total)(p), rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize(("name", "shapes"), [("ncf", (27.0, 9.0, 0.4)), ("nct", (14.0, 0.24))])
+@pytest.mark.parametrize("method", ["mean", "var"])
+def test_moments_of_noncentral_distributions(name, shapes, method):
+    f, p = (lambda p: getattr(getattr(scipy.stats, name), method)(*p)), np.array(shapes)
+    assert jvp(f, (p,), (p,))[0] == pytest.approx(f(p), rel=1e-12)
+    np.testing.assert_allclose(grad(f)(p), differences(f, p), rtol=1e-8, atol=1e-10)
