@@ -40,7 +40,9 @@ def _quantile(name: str) -> Callable[..., Any]:
         x = getattr(self, f"_{name}")(fnp.where(fnp.logical_and(q > 0, q < 1), q, 0.5), *shapes)
         x = fnp.where(q == 0, low, fnp.where(q == 1, high, x))
         allowed = fnp.logical_and(self._argcheck(*shapes), fnp.logical_and(scale > 0, (q >= 0) & (q <= 1)))
-        return fnp.where(allowed, x * scale + loc, self.badvalue).reshape(shape)[()]
+        infinite = fnp.isinf(x)  # an end of the support, which moves neither with location nor with scale
+        x = fnp.where(infinite, x, fnp.where(infinite, 0.0, x) * scale + loc)
+        return fnp.where(allowed, x, self.badvalue).reshape(shape)[()]
 
     return quantile
 
@@ -167,7 +169,7 @@ def _ncx2_logpdf(self: Any, x: Any, df: Any, nc: Any) -> Any:
         term = term * m * 0.5 * x / ((j + 1.0) * (order + 1.0 + j))
         total = total + term
     central = special.xlogy(order, 0.5 * x) - 0.5 * x - special.gammaln(order + 1) - math.log(2)
-    return fnp.where(near, central - m + fnp.log(total), usual)
+    return fnp.where(fnp.isinf(x), -np.inf, fnp.where(near, central - m + fnp.log(total), usual))
 
 
 def _quotient(z: Any) -> Any:
@@ -183,7 +185,7 @@ def _kappa4_exponent(x: Any, k: Any) -> Any:
 def _kappa4_logpdf(self: Any, x: Any, h: Any, k: Any) -> Any:
     """Compute the log density by one formula for all shapes: SciPy's for a vanishing shape does not depend on it."""
     y = _kappa4_exponent(x, k)
-    return -(1 - k) * x * _quotient(-k * x) - (1 - h) * y * _quotient(-h * y)
+    return fnp.where(fnp.isinf(x), -np.inf, -(1 - k) * x * _quotient(-k * x) - (1 - h) * y * _quotient(-h * y))
 
 
 def _kappa4_logcdf(self: Any, x: Any, h: Any, k: Any) -> Any:
@@ -232,6 +234,45 @@ def entropy_of_density(built: Callable[..., Any]) -> Callable[..., Any]:
             return own("scipy.integrate").quad(density, *self._get_support(*shapes), args=shapes)[0]
 
     return entropy
+
+
+def expectation(built: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap ``rv_continuous.expect``: it integrates over the standard distribution, whose support does not move.
+
+    At an end of a support that moves with location and scale, the derivative of the density may be infinite.
+    """
+
+    def expect(
+        self: Any,
+        func: Any = None,
+        args: Any = (),
+        loc: Any = 0,
+        scale: Any = 1,
+        lb: Any = None,
+        ub: Any = None,
+        conditional: bool = False,
+        **kwds: Any,
+    ) -> Any:
+        if "weight" in kwds or "points" in kwds:  # in terms of the variable itself
+            return built(self, func, args, loc, scale, lb, ub, conditional, **kwds)
+        self._argcheck(*args)
+        ends = [
+            end if bound is None else bound if fnp.isinf(bound) else (bound - loc) / scale
+            for end, bound in zip(self._get_support(*args), (lb, ub), strict=True)
+        ]
+        below, above = self.cdf(ends, *args)
+        fixed = own("transforms.stopping").stop_gradient([below, above, *args])
+        inner = fixed[0] + (fixed[1] - fixed[0]) * np.array([0.05, 0.95])  # as SciPy splits body and tails
+        ends[1:1] = self._ppf(inner, *fixed[2:])
+
+        def integrand(y: Any, *args: Any) -> Any:
+            x = loc + scale * y
+            return (x if func is None else func(x)) * self.pdf(y, *args)
+
+        total = sum(own("scipy.integrate").quad(integrand, a, b, args=args, **kwds)[0] for a, b in pairwise(ends))
+        return total / (above - below) if conditional else total
+
+    return expect
 
 
 def _kappa4_ppf(self: Any, q: Any, h: Any, k: Any) -> Any:
@@ -399,6 +440,16 @@ def integral_of_normals(built: Callable[..., Any]) -> Callable[..., Any]:
     return integral
 
 
+def _nct_mean(df: Any, nc: Any) -> Any:
+    gammaln = _special().gammaln
+    return nc * fnp.sqrt(0.5 * df) * fnp.exp(gammaln(0.5 * df - 0.5) - gammaln(0.5 * df))
+
+
+def _ncf_variance(n: Any, d: Any, nc: Any) -> Any:
+    total = (n + nc) ** 2 + (n + 2 * nc) * (d - 2)
+    return 2 * (d / n) ** 2 * total / ((d - 2) ** 2 * (d - 4))
+
+
 _SPECIAL: dict[str, Callable[..., Any]] = {
     "_log1mexp": _log1mexp,
     "_beta_pdf": lambda x, a, b: _from_funcgrad("special.operations.incomplete", "beta_density")(a, b, x),
@@ -413,9 +464,14 @@ _SPECIAL: dict[str, Callable[..., Any]] = {
     "_nbinom_variance": lambda n, p: n * (1 - p) / p**2,
     "_nbinom_skewness": lambda n, p: (2 - p) / fnp.sqrt(n * (1 - p)),
     "_nbinom_kurtosis_excess": lambda n, p: (6 + p**2 / (1 - p)) / n,
+    "_ncf_mean": lambda n, d, nc: fnp.where(d > 2, d * (n + nc) / (n * (d - 2)), np.nan),
+    "_ncf_variance": lambda n, d, nc: fnp.where(d > 4, _ncf_variance(n, d, nc), np.nan),
+    "_nct_mean": lambda df, nc: fnp.where(df > 1, _nct_mean(df, nc), np.nan),
+    "_nct_variance": lambda df, nc: fnp.where(df > 2, df * (1 + nc * nc) / (df - 2) - _nct_mean(df, nc) ** 2, np.nan),
     "_kolmogc": _distributed("kolmogc"),
     "_kolmogci": _distributed("kolmogci"),
     "_kolmogp": _distributed("kolmogorov", order=1),
+    "_scaled_exp1": _from_funcgrad("special.operations.hypergeometric", "scaled_exp1"),
     "_smirnovc": _distributed("smirnovc"),
     "_smirnovci": _distributed("smirnovci"),
     "_smirnovp": _distributed("smirnov", order=1),

@@ -197,7 +197,7 @@ def _methods(cls: str, names: str) -> list[tuple[str, str]]:
 
 
 def _equals(*values: float) -> Callable[..., Any]:
-    """Return ``is_fixed`` for results that equal ``values[0]``, or ``values[-1]`` where the density is 0."""
+    """Return ``is_fixed`` for results that equal ``values[0]``, or ``values[-1]`` where the density is not positive."""
 
     def is_fixed(found: Any, self: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
         fixed = found == values[0]
@@ -206,7 +206,7 @@ def _equals(*values: float) -> Callable[..., Any]:
             return fixed
         given = tree.map(partial(known_value, request="a density"), (x, args, kwargs))
         density = self.pdf if hasattr(self, "pdf") else self.pmf
-        return fixed | (full & (density(given[0], *given[1], **given[2]) == 0))
+        return fixed | (full & ~(density(given[0], *given[1], **given[2]) > 0))  # far out it may be NaN
 
     return is_fixed
 

@@ -25,6 +25,7 @@ from funcgrad.numpy_code.conversions import holds_traced
 from funcgrad.numpy_code.distributions import (
     DISTRIBUTIONS,
     entropy_of_density,
+    expectation,
     integral_of_normals,
     with_triangular_factor,
 )
@@ -37,6 +38,7 @@ from funcgrad.numpy_code.legendre import LEGENDRE
 from funcgrad.numpy_code.minima import MINIMA
 from funcgrad.numpy_code.own import known_value, on_plain_values, own
 from funcgrad.numpy_code.radial import RADIAL
+from funcgrad.numpy_code.random_variables import RANDOM_VARIABLE_WRAPPERS, RANDOM_VARIABLES
 from funcgrad.numpy_code.scikit_learn import SCIKIT_LEARN, SCIKIT_LEARN_WRAPPERS
 from funcgrad.numpy_code.signals import SIGNALS
 from funcgrad.numpy_code.solvers import SOLVERS, checked_spilu
@@ -271,6 +273,7 @@ _KERNELS: dict[tuple[str, str], Callable[..., Any]] = {
     **LEGENDRE,
     **MINIMA,
     **RADIAL,
+    **RANDOM_VARIABLES,
     **SCIKIT_LEARN,
     **SIGNALS,
     **SOLVERS,
@@ -405,6 +408,7 @@ def _without_masks(built: Callable[..., Any]) -> Callable[..., Any]:
 #: Wrappers of rebuilt functions of SciPy and statsmodels.
 _WRAPPERS: dict[tuple[str, str], Callable[[Any], Callable[..., Any]]] = {
     **STATE_SPACE,
+    **RANDOM_VARIABLE_WRAPPERS,
     **{place: partial(elementwise, is_fixed=is_fixed) for place, is_fixed in ELEMENTWISE.items()},
     **SCIKIT_LEARN_WRAPPERS,
     ("scipy._lib._array_api", "_asarray"): _keeping_classes,
@@ -412,6 +416,7 @@ _WRAPPERS: dict[tuple[str, str], Callable[[Any], Callable[..., Any]]] = {
     ("scipy.signal._ltisys", "place_poles"): _checked_place_poles,
     ("scipy.sparse.linalg._dsolve.linsolve", "spilu"): checked_spilu,
     ("scipy.stats._distn_infrastructure", "rv_continuous._entropy"): entropy_of_density,
+    ("scipy.stats._distn_infrastructure", "rv_continuous.expect"): expectation,
     ("scipy.stats._multivariate", "_PSD.__init__"): with_triangular_factor,
     ("scipy.stats._qmvnt", "_qauto"): integral_of_normals,
     ("scipy.stats._stats_py", "expectile"): _expectile_of_numbers,

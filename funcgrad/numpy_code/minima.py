@@ -16,6 +16,7 @@ import funcgrad.numpy as fnp
 from funcgrad.errors import ConversionError, FuncgradError
 from funcgrad.numpy_code.own import own
 from funcgrad.numpy_code.random import Random
+from funcgrad.optional import import_scipy
 
 
 def _unpacked(args: Any) -> Any:
@@ -67,6 +68,46 @@ def _search_on_a_line(method: str) -> Callable[..., Any]:
 
 def _elementwise_function(name: str) -> Callable[..., Any]:
     return lambda *args, **kwargs: getattr(own("scipy.optimize.elementwise"), name)(*args, **kwargs)
+
+
+def _elementwise_solution(name: str, func: Any, init: Any, args: Any, ends: str, options: dict[str, Any]) -> Any:
+    """Return a result of an elementwise search with the names that SciPy uses internally."""
+    stops = {key: options.pop(key) for key in ("maxiter", "callback") if key in options}
+    args = args if isinstance(args, (tuple, list)) else (args,)
+    found = _elementwise_function(name)(func, init, args=args, tolerances=options, **stops)
+    bracket = dict(zip(ends.split(), found.get("bracket", ()), strict=False))  # the result of a batch has none
+    return type(found)({**found, **bracket, "fun": found["f_x"]})
+
+
+def _root(func: Any, a: Any, b: Any, *, args: Any = (), **options: Any) -> Any:
+    return _elementwise_solution("find_root", func, (a, b), args, "xl xr", options)
+
+
+def _minimum(func: Any, x1: Any, x2: Any, x3: Any, *, args: Any = (), **options: Any) -> Any:
+    return _elementwise_solution("find_minimum", func, (x1, x2, x3), args, "xl xm xr", options)
+
+
+def _bracket(name: str, fields: str) -> Callable[..., Any]:
+    """Return a search for brackets: SciPy's with plain values, because the ends of brackets are constants."""
+
+    def call(*start: Any, args: Any = (), **options: Any) -> Any:
+        label, tells, implicit = f"optimize.elementwise.{name[1:]}", fields.split(), own("scipy.optimize.implicit")
+        theirs = getattr(import_scipy(label, "scipy.optimize._bracket"), name)
+        options = dict(inspect.signature(theirs).bind(*start, **options).arguments)
+        func, args = options.pop("func"), args if isinstance(args, (tuple, list)) else (args,)
+
+        def solve(problem: Any, *given: Any) -> Any:
+            settings, args = implicit.plain(label, given)
+            result = theirs(lambda *point: problem(point), args=args, **dict(zip(options, settings, strict=True)))
+            return np.stack([result[field] for field in tells]), result
+
+        settings = list(options.values())
+        guess = (1.0 * fnp.asarray(settings[0]), *args)
+        found = implicit.search(label, lambda point: func(*point), (), (settings, tuple(args)), solve, guess)
+        ends = dict(zip(tells, found.x, strict=True))
+        return import_scipy(label, "scipy.optimize").OptimizeResult({**found.facts, **ends})
+
+    return call
 
 
 def _global_search(module: str, name: str) -> Callable[..., Any]:
@@ -137,5 +178,9 @@ MINIMA: dict[tuple[str, str], Any] = {
         ("scipy.optimize._optimize", f"_minimize_scalar_{method}"): _search_on_a_line(method)
         for method in ("bounded", "brent", "golden")
     },
+    ("scipy.optimize._chandrupatla", "_chandrupatla"): _root,
+    ("scipy.optimize._chandrupatla", "_chandrupatla_minimize"): _minimum,
+    ("scipy.optimize._bracket", "_bracket_root"): _bracket("_bracket_root", "xl xr fl fr"),
+    ("scipy.optimize._bracket", "_bracket_minimum"): _bracket("_bracket_minimum", "xl xm xr fl fm fr"),
     **{("scipy.optimize._elementwise", name): _elementwise_function(name) for name in ("find_minimum", "find_root")},
 }

@@ -23,7 +23,13 @@ from funcgrad.numpy_code.functions import Built, has_same_values, rebuild_closur
 from funcgrad.numpy_code.reading import reads_texts
 from funcgrad.numpy_code.replacements import PLAIN_TYPES, end_run, run_of_thread
 from funcgrad.numpy_code.scope import globals_object, refresh
-from funcgrad.numpy_code.translation import FUNCTIONS, READ_ONLY_ARRAYS, WRITABLE_ARRAYS, Translator
+from funcgrad.numpy_code.translation import (
+    FUNCTIONS,
+    READ_ONLY_ARRAYS,
+    WRITABLE_ARRAYS,
+    Translator,
+    is_of_own_distribution,
+)
 from funcgrad.numpy_code.xarrays import REBUILDER, has_adopted
 from funcgrad.shared_state import FORMAT_ERROR, pending_refusals
 from funcgrad.writable import Proxy, as_constant, is_buffer
@@ -116,8 +122,8 @@ class _CallPlan:
 
     Attributes:
         translate: the translator.
-        function: the function; for a method, its function.
-        owner: the object of a method, else None.
+        function: the function; for a method that is rebuilt, its function.
+        owner: the object of a method that is rebuilt, else None.
         built: the replacement, valid in every run while its closure variables stay; None if no such replacement exists.
     """
 
@@ -127,7 +133,7 @@ class _CallPlan:
         self.translate = _TRANSLATORS[level]
         self.built: Built | None = None
         self.function, self.owner = fun, None
-        if type(fun) is MethodType and type(fun.__func__) is FunctionType:
+        if type(fun) is MethodType and type(fun.__func__) is FunctionType and not is_of_own_distribution(fun):
             self.function, self.owner = fun.__func__, fun.__self__
 
     def current_replacement(self, translate: Translator) -> Built:

@@ -343,7 +343,7 @@ class Translator:
         is_ufunc = kind is np.ufunc or kind.__module__ == "scipy.special._multiufuncs"  # the latter hold several ufuncs
         ours = (kernel(value) if is_ufunc else None) or counterpart(value)
         if ours is not value:
-            if not hasattr(kind, "_logpdf") and not hasattr(kind, "_logpmf"):
+            if not _is_distribution_class(kind):
                 return self.with_writable_results(ours), True
             cls = class_of(kind, self, _is_kept)  # a distribution
             return self._memoise(value, objects.Distribution(ours, make_viewer(kind, cls, self)(value)))
@@ -437,6 +437,17 @@ def _is_kept_function(value: Any) -> bool:
     owner = getattr(value, "__self__", None)
     package = package_of(owner.__name__ if isinstance(owner, ModuleType) else getattr(value, "__module__", None))
     return package in KEPT_PACKAGES or package in (None, "numpy", "_operator", *NUMBER_MODULES)
+
+
+def _is_distribution_class(kind: type) -> bool:
+    return hasattr(kind, "_logpdf") or hasattr(kind, "_logpmf")
+
+
+def is_of_own_distribution(method: MethodType) -> bool:
+    """Whether funcgrad's distribution of the same name has this method of a SciPy distribution."""
+    owner: Any = method.__self__
+    ours = counterpart(owner) if _is_distribution_class(type(owner)) else owner
+    return ours is not owner and ours.has(method.__name__)
 
 
 def _method(value: Any, translate: Any) -> Any:

@@ -9,8 +9,9 @@ from helpers import differences
 from scipy.stats._distr_params import distcont, distdiscrete
 
 import funcgrad.scipy.special as fsp
-from funcgrad import grad, hessian, jacfwd, jvp, vjp, vmap
+from funcgrad import grad, hessian, jacfwd, jacrev, jvp, vjp, vmap
 from funcgrad.errors import ConcretizationError, ConversionError, NotDifferentiableError
+from funcgrad.scipy import stats
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # SciPy's code warns of logarithms of 0
 SLOW = {"gausshyper", "genhyperbolic", "geninvgauss", "kstwo", "ksone", "levy_stable", "studentized_range"}
@@ -157,6 +158,17 @@ def test_expectations_with_vanishing_density():
     p = np.array([0.6, 1.4, 0.9])
     np.testing.assert_allclose(grad(f)(p), differences(f, p, 1e-5), rtol=1e-6)
     agree(grad(f), np.stack([p, 1.3 * p]))
+
+
+def test_expectations_with_moving_ends():
+    """Check second derivatives in location and scale: at the end that moves, the density has an infinite slope."""
+    f = lambda p: scipy.stats.gamma(p[0], p[1], p[2]).expect(lambda x: x**2)
+    exact = lambda p: p[2] ** 2 * (p[0] ** 2 + p[0]) + 2 * p[0] * p[1] * p[2] + p[1] ** 2
+    p = np.array([1.7, 0.2, 1.3])
+    np.testing.assert_allclose(jacrev(grad(f))(p), hessian(exact)(p), rtol=1e-9)
+    part = lambda p: scipy.stats.gamma.expect(np.sin, (1.7,), p[0], p[1], ub=2.9, conditional=True)
+    np.testing.assert_allclose(grad(part)(p[1:]), differences(part, p[1:]), rtol=1e-8, atol=1e-10)
+    np.testing.assert_allclose(jacrev(grad(part))(p[1:]), differences(grad(part), p[1:]), rtol=1e-8, atol=1e-10)
 
 
 def pearson3(x, skew):
@@ -405,3 +417,65 @@ def test_moments_of_discrete_distributions(name, args, moment):
 
 def test_median_of_a_symmetric_distribution_does_not_depend_on_its_shape():
     assert grad(lambda a: scipy.stats.dgamma.ppf(0.5, a))(1.3) == 0.0
+
+
+@pytest.mark.parametrize("q", [0.3, 0.5])
+def test_gennorm_quantiles_around_the_centre(q):
+    for distribution in (scipy.stats.gennorm, stats.gennorm):
+        for i in (0, 1):
+            slope = grad(distribution.ppf, i)
+            near = differences(lambda v, i=i: scipy.stats.gennorm.ppf(*((v, 2.3) if i == 0 else (q, v))), (q, 2.3)[i])
+            assert slope(q, 2.3) == pytest.approx(near, rel=1e-5, abs=1e-8)
+            assert np.isfinite(grad(slope, i)(q, 2.3))
+
+
+def mp_scaled_exp1(x):
+    return x * mp.exp(x) * mp.e1(x)
+
+
+@pytest.mark.parametrize("x", [0.02, 0.7, 4.0, 300.0])
+def test_entropies_with_exponential_integrals(x):
+    formulas = {
+        "gompertz": lambda c: 1 - mp.log(c) - mp_scaled_exp1(c) / c,
+        "invgauss": lambda m: (1 + mp.log(2 * mp.pi) + 3 * mp.log(m)) / 2 - 1.5 * mp_scaled_exp1(2 / m) * m / 2,
+    }
+    for name, formula in formulas.items():
+        slope = grad(getattr(scipy.stats, name).entropy)
+        with mp.workdps(40):
+            first, second = (float(mp.diff(formula, mp.mpf(x), n)) for n in (1, 2))
+        np.testing.assert_allclose([slope(x), grad(slope)(x)], [first, second], rtol=1e-12, err_msg=name)
+        np.testing.assert_allclose(vmap(slope)(np.array([x, 2 * x])), [slope(x), slope(2 * x)], err_msg=name)
+
+
+@pytest.mark.parametrize(
+    ("name", "method", "shapes"),
+    [
+        ("dweibull", "cdf", (2.07,)),
+        ("exponpow", "logcdf", (2.7,)),
+        ("kappa4", "pdf", (0.1, 0.0)),
+        ("kstwobign", "logpdf", ()),
+        ("ncx2", "logpdf", (21.0, 1.06)),
+        ("alpha", "ppf", (3.57,)),
+        ("betaprime", "isf", (5.0, 6.0)),
+    ],
+)
+def test_infinite_elements_beside_others(name, method, shapes):
+    """Check that elements at infinity, or as far out as that, are constants, and add no NaN to those beside them."""
+    distribution = getattr(scipy.stats, name)
+    x = np.array([0.0, 0.3, 1.0] if method in ("ppf", "isf") else [*distribution.ppf([0.3], *shapes), 1e300, np.inf])
+
+    def total(p):
+        found = getattr(distribution, method)(x, *p)
+        return np.sum(np.where(np.isfinite(found) & (np.abs(found) < 1e99), found, 0.0))
+
+    p = np.array([*shapes, 0.0, 1.7])
+    np.testing.assert_allclose(grad(total)(p), differences(total, p), rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(jacfwd(total)(p), grad(total)(p), rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize(("name", "shapes"), [("ncf", (27.0, 9.0, 0.4)), ("nct", (14.0, 0.24))])
+@pytest.mark.parametrize("method", ["mean", "var"])
+def test_moments_of_noncentral_distributions(name, shapes, method):
+    f, p = (lambda p: getattr(getattr(scipy.stats, name), method)(*p)), np.array(shapes)
+    assert jvp(f, (p,), (p,))[0] == pytest.approx(f(p), rel=1e-12)
+    np.testing.assert_allclose(grad(f)(p), differences(f, p), rtol=1e-8, atol=1e-10)

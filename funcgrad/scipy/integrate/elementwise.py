@@ -14,6 +14,7 @@ from funcgrad import backend
 from funcgrad.core import Tracer, describe, is_in_transform
 from funcgrad.errors import InputError
 from funcgrad.kinds.custom import CustomRules, custom_call
+from funcgrad.numpy.concretization import strip_constant_tracers
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.peeking import is_plain
 from funcgrad.optional import import_scipy
@@ -23,7 +24,7 @@ from funcgrad.transforms.products import jvp
 from funcgrad.transforms.stopping import stop_gradient
 from funcgrad.transforms.transformed import check_callable
 from funcgrad.typing import ArrayLike
-from funcgrad.writable import outside_transforms
+from funcgrad.writable import is_buffer, outside_transforms
 
 __all__ = ["nsum", "tanhsinh"]
 
@@ -115,12 +116,13 @@ def nsum(
         >>> np.round([zeta(2.0), grad(zeta)(2.0)], 6)
         array([ 1.644934, -0.937548])
     """
-    options = {"step": step, "maxterms": maxterms, "tolerances": tolerances}
+    a, b, step = map(strip_constant_tracers, (a, b, step))
     if not is_plain(a, b, step):
         raise InputError(
             f"integrate.nsum: limits and steps are constants, got {describe(a)}, {describe(b)}, {describe(step)}. Take "
             "stop_gradient of them."
         )
+    options = {"step": step, "maxterms": maxterms, "tolerances": tolerances}
     return _Elementwise("nsum", "sum", False, options).result(f, a, b, args, {"log": log})
 
 
@@ -177,8 +179,8 @@ class _Elementwise:
 
     def _value(self, fun: Callable[..., Any], found: list[Any], *given: Any) -> Any:
         """Return the field, and append SciPy's results to ``found``."""
-        # constant limits need no derivative, and may be singular points
-        moves = [self.moves and isinstance(end, Tracer) for end in given[:2]]
+        # constants need no derivative: a limit may be a singular point, the derivative in an argument may diverge
+        moves = [isinstance(x, Tracer) and not is_buffer(x) for x in given]
 
         def compute(*some: Any) -> list[Any]:
             a, b, *args = [
@@ -194,12 +196,13 @@ class _Elementwise:
             outs = list(custom_call(*leaves, rules=rules))
             (a, b, *args), (da, db, *moving) = leaves, tangents
             total: Any = 0.0 * outs[0]
-            if moves[1]:
+            if self.moves and moves[1]:
                 total = total + self._at(fun, b, args) * db
-            if moves[0]:
+            if self.moves and moves[0]:
                 total = total - self._at(fun, a, args) * da
             for i, tangent in enumerate(moving):
-                total = total + tangent * self._value(_partial(fun, i), [], a, b, *args)
+                if moves[2 + i]:
+                    total = total + tangent * self._value(_partial(fun, i), [], a, b, *args)
             return outs, [total]
 
         def run(*leaves: Any) -> list[Any]:

@@ -6,8 +6,10 @@ SciPy searches with plain values. Each solution has the derivative that its own 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import reduce
 from typing import Any
 
+import funcgrad.numpy as fnp
 from funcgrad import backend
 from funcgrad.numpy.creation import as_value
 from funcgrad.optional import import_scipy
@@ -54,7 +56,8 @@ def find_root(
         constants ``bracket`` and ``f_bracket``, which the result of a batch lacks.
 
     Raises:
-        ConvergenceError: an element has not converged, and a derivative is requested (an ``ArithmeticError``).
+        ConvergenceError: an element without NaN in ``args`` has not converged, and a derivative is requested (an
+            ``ArithmeticError``).
 
     Example:
         >>> from funcgrad import grad
@@ -113,7 +116,8 @@ def _solve_elementwise(
     if not depends((found.x, f(found.x, *args))):
         return found.result
     solved = equation(f)
-    x = differentiable_root(call, lambda x: solved(x, *args), found, found.facts["success"], one_by_one)
+    success = reduce(fnp.logical_or, map(fnp.isnan, args), found.facts["success"])  # else the solution is NaN, too
+    x = differentiable_root(call, lambda x: solved(x, *args), found, success, one_by_one)
     alone = type(found.result) is not list
     ends = {name: found.result[name] for name in ("bracket", "f_bracket") if alone}
     kind = import_scipy(call).OptimizeResult

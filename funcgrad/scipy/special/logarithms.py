@@ -25,7 +25,7 @@ cbrt = row("cbrt(x)", lambda x: fnp.cbrt(widened(x)), "The cube root.", "fsp.cbr
 exp2 = row("exp2(x)", lambda x: fnp.exp2(widened(x)), "The power ``2**x``.", "fsp.exp2(3.0)", "np.float64(8.0)")
 expm1 = row("expm1(x)", lambda x: fnp.expm1(widened(x)), "``exp(x) - 1``, without cancellation near 0.",
     "fsp.expm1(1e-30)", "np.float64(1e-30)")
-log1p = row("log1p(x)", lambda x: fnp.log1p(widened(x)), "``log(1 + x)``, without cancellation near 0.",
+log1p = row("log1p(x)", lambda x: prim.accurate_log1p(widened(x)), "``log(1 + x)``, without cancellation near 0.",
     "fsp.log1p(1e-30)", "np.float64(1e-30)")
 xlogy = row("xlogy(x, y)", prim.xlogy, """The product ``x * log(y)``, 0 where ``x`` is 0 and ``y`` is not NaN.
 

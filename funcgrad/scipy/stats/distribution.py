@@ -392,12 +392,12 @@ class Continuous(_Cumulative):
         if inside is not True:
             beyond = below if below == above else fnp.where(y >= ends[1], above, below)
             y = self._standard(fnp.where(fnp.isinf(x), 0.0, x), parameters, allowed)
-            kept = fnp.where(inside, y, _between(*ends))
+            kept = fnp.where(inside, y, between(*ends))
         with np.errstate(over="ignore", divide="ignore"):  # formulas that overflow give a probability of 0
             ans = formula(kept, *shapes)
             fixed = self._fixed(function, ans, kept, shapes)
             if fixed is not None:  # the formula may have used infinite numbers for these elements
-                found, ans = ans, formula(fnp.where(fixed, _between(*ends), kept), *shapes)
+                found, ans = ans, formula(fnp.where(fixed, between(*ends), kept), *shapes)
         if is_density and not (type(parameters.scale) in (int, float) and parameters.scale == 1):
             ans = ans - fnp.log(safe_where(allowed, parameters.scale, 1.0))
         ans = ans if fixed is None else fnp.where(fixed, stop_gradient(found), ans)
@@ -490,7 +490,7 @@ class Continuous(_Cumulative):
         return x
 
 
-def _between(low: Any, high: Any) -> Any:
+def between(low: Any, high: Any) -> Any:
     """Return a point between the ends of a support."""
     if issubclass(type(low), float) and issubclass(type(high), float):
         low = low if math.isfinite(low) else high - 2 if math.isfinite(high) else -1.0

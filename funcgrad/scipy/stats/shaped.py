@@ -231,9 +231,9 @@ gennorm = Continuous(
 
 
 def _gennorm_ppf(q: Any, b: Any) -> Any:
-    low = q < 0.5
-    size = fsp.gammainccinv(1 / b, 2 * where(low, q, 1 - q)) ** (1 / b)
-    return where(low, -1.0, 1.0) * size
+    low, centre = q < 0.5, q == 0.5  # at the centre the root is 0, with an infinite slope
+    size = fsp.gammainccinv(1 / b, 2 * where(low, q, where(centre, 0.25, 1 - q))) ** (1 / b)
+    return where(centre, (q - 0.5) * (2 / b * fsp.gamma(1 / b)), where(low, -1.0, 1.0) * size)
 
 
 def _vonmises_cdf(x: Any, kappa: Any) -> Any:

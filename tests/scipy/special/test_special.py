@@ -606,3 +606,45 @@ def test_shifted_polynomials_of_small_integers_and_lists(x):
 )
 def test_quantiles_at_an_end_of_the_support_do_not_depend_on_the_shape(name, argnum, point):
     assert grad(getattr(fsp, name), argnum)(*point) == 0.0
+
+
+@pytest.mark.parametrize("point", [(1.5, -1.5), (2.5, -3.5), (0.5, -0.5), (-1.5, -0.5)])
+def test_beta_at_its_zeros(point):
+    with mp.workdps(DIGITS):
+        first, second = [mp.diff(lambda v: mp.beta(v, point[1]), mp.mpf(point[0]) + mp.mpf("1e-25"), n) for n in (1, 2)]
+    for i, args in ((0, point), (1, point[::-1])):
+        for mode in (grad, jacfwd):
+            assert mode(fsp.beta, i)(*args) == pytest.approx(float(first), rel=1e-13)
+        assert grad(grad(fsp.beta, i), i)(*args) == pytest.approx(float(second), rel=1e-11)
+
+
+def test_beta_between_two_poles():
+    """Check ``beta(a, n) = 1 / (a (a + 1) ...)`` for whole n, where ``gamma(a)`` and ``gamma(a + n)`` are infinite."""
+    for a, n, exact in ((-1.0, 1.0, (-1.0, -2.0)), (-2.0, 2.0, (0.75, 1.75))):
+        slope = grad(fsp.beta)
+        np.testing.assert_allclose([slope(a, n), grad(slope)(a, n)], exact, rtol=1e-13)
+        assert grad(fsp.betaln)(a, n) == pytest.approx(exact[0] / fsp.beta(a, n), rel=1e-13)
+    np.testing.assert_allclose(vmap(slope, (0, None))(np.array([-2.0, 1.5]), 2.0), [0.75, slope(1.5, 2.0)], rtol=1e-13)
+
+
+@pytest.mark.parametrize("z", [1e-20 + 1e-20j, -1e-12 + 1e-7j, 1e-8j, -0.5 + 0.8j, 3.0 + 4.0j])
+def test_logarithms_of_complex_numbers_near_one(z):
+    with mp.workdps(DIGITS):
+        value, slope = complex(mp.log(1 + mp.mpc(z))), complex(1 / (1 + mp.mpc(z)))
+    for fun in (scipy.special.log1p, fsp.log1p, lambda z: fsp.xlog1py(1.0, z)):
+        found = jvp(fun, (z,), (1.0 + 0.0j,))
+        for got, want in zip(found, (value, slope), strict=True):
+            assert got.real == pytest.approx(want.real, rel=1e-14)
+            assert got.imag == pytest.approx(want.imag, rel=1e-14)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_noncentral_densities_where_factors_overflow():
+    """Check points at which SciPy's compiled density raises: a power of the tail, and the slope of the tail."""
+    x, df, nc = 1e200, 0.5, 2.0
+    assert grad(fsp.nctdtr, 2)(df, nc, x) == pytest.approx(df / x * (1 - fsp.nctdtr(df, nc, x)), rel=1e-6)
+    assert grad(fsp.nctdtr, 2)(df, nc, -x) == pytest.approx(df / x * fsp.nctdtr(df, nc, -x), rel=1e-9)
+    assert grad(fsp.nctdtr, 2)(1e6, 1.0, 30.0) < 1e-100
+    x, dfn = 1e-300, 0.001
+    assert grad(fsp.ncfdtr, 3)(dfn, 1e6, 1.0, x) == pytest.approx(dfn / 2 / x * fsp.ncfdtr(dfn, 1e6, 1.0, x), rel=1e-9)
+    assert np.isfinite([grad(fsp.chndtr, i)(1e-300, 3.0, 1000.0) for i in range(3)]).all()

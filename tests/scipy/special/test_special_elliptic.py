@@ -5,14 +5,17 @@ import numpy as np
 import pytest
 
 import funcgrad.scipy.special as fsp
-from funcgrad import grad, jacfwd, jvp
+from funcgrad import grad, jacfwd, jvp, vmap
 from funcgrad.errors import NotDifferentiableError
 
 CASES = {
     "elliprf": (mp.elliprf, [(0.5, 1.3, 2.0), (1e-6, 1.0, 3.0), (2.0, 1e5, 0.3)]),
     "elliprd": (mp.elliprd, [(0.5, 1.3, 2.0), (1.0, 1.0, 1.0)]),
     "elliprg": (mp.elliprg, [(0.5, 1.3, 2.0), (1.0, 1.0, 1.0)]),
-    "elliprj": (mp.elliprj, [(0.5, 1.3, 2.0, 0.7)]),
+    "elliprj": (
+        lambda *a: mp.re(mp.elliprj(*a)),
+        [(0.5, 1.3, 2.0, 0.7), (1.0, 2.0, 3.0, -1.5), (0.4, 0.4, 3.0, -20.0)],
+    ),
     "elliprc": (mp.elliprc, [(0.5, 1.3), (1e-5, 2.0)]),
     "ellipk": (mp.ellipk, [(0.0,), (0.5,), (-3.0,), (0.999,)]),
     "ellipe": (mp.ellipe, [(0.0,), (0.5,), (-3.0,), (0.999,)]),
@@ -86,3 +89,14 @@ def test_amplitude_inverts_integral():
 def test_agm_of_negative_and_large_numbers():
     assert grad(fsp.agm)(-1.0, -2.0) == pytest.approx(grad(fsp.agm)(1.0, 2.0), rel=1e-15)
     assert grad(fsp.agm)(1e200, 2e200) == pytest.approx(grad(fsp.agm)(1.0, 2.0), rel=1e-14)
+
+
+def test_principal_value_of_elliprj_at_zero():
+    point = (0.0, 2.0, 3.0, -1.5)
+    for i in (1, 2, 3):
+        with mp.workdps(30):
+            want = mp.diff(CASES["elliprj"][0], point, tuple(int(j == i) for j in range(4)))
+        assert grad(fsp.elliprj, i)(*point) == pytest.approx(float(want), rel=1e-13)
+    both = np.array([-1.5, 0.7])
+    slopes = vmap(grad(fsp.elliprj, 3), (None, None, None, 0))(1.0, 2.0, 3.0, both)
+    np.testing.assert_allclose(slopes, [grad(fsp.elliprj, 3)(1.0, 2.0, 3.0, p) for p in both], rtol=1e-13)

@@ -50,6 +50,24 @@ def test_parameters_under_vmap():
         np.testing.assert_allclose(vmap(grad(fsp.hyp1f1, i))(a, b, x), alone, rtol=1e-13)
 
 
+def test_series_that_end_before_a_pole():
+    """Check whole parameters below 0 in the numerator, with a pole of the endless series in the denominator."""
+    for fun, reference, point in (
+        (fsp.hyp1f1, mp.hyp1f1, (-2.0, -3.0, 0.7)),
+        (fsp.hyp1f1, mp.hyp1f1, (-2.0, -2.0, 0.7)),
+        (fsp.hyp2f1, mp.hyp2f1, (-2.0, 1.5, -3.0, 0.3)),
+    ):
+        for i in range(1, len(point)):
+            slope = fun
+            for order in (1, 2, 3, 4):
+                slope = grad(slope, i)
+                with mp.workdps(30):
+                    want = mp.diff(reference, point, tuple(order * (j == i) for j in range(len(point))))
+                assert slope(*point) == pytest.approx(float(want), rel=1e-8, abs=1e-10), (point, i, order)
+        assert np.isnan(grad(fun)(*point))  # SciPy's function jumps
+    assert np.isnan(grad(fsp.hyp2f1, 2)(-2.0, 1.5, -2.0, 0.3))  # SciPy cancels equal parameters, at this point only
+
+
 def test_no_derivative_at_poles():
     with np.errstate(all="ignore"):
         assert np.isnan(grad(fsp.hyp1f1, 1)(0.5, -1.0, 0.3))

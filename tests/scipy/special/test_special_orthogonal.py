@@ -178,3 +178,23 @@ def test_real_degrees_near_parameter_poles():
             assert grad(getattr(fsp, f"eval_{name}"), 1)(n, alpha, x) == pytest.approx(float(want), rel=1e-10)
         want = mp.diff(lambda a, n=n, x=x: mp.jacobi(n, a, 0.4, x), alpha)
         assert grad(fsp.eval_jacobi, 1)(n, alpha, 0.4, x) == pytest.approx(float(want), rel=1e-10)
+
+
+@pytest.mark.parametrize("n", [-1, -1.0, -2, -5])
+@pytest.mark.parametrize("name", ["eval_legendre", "eval_chebyt", "eval_chebyu", "eval_sh_legendre", "eval_chebys"])
+def test_whole_degrees_below_zero(name, n):
+    """Check against the polynomial that SciPy computes there, of the reflected degree."""
+    mirrored, sign = (-n, 1.0) if name == "eval_chebyt" else (-1 - n, 1.0) if "legendre" in name else (-2 - n, -1.0)
+    fun, x = getattr(fsp, name), np.array([-0.8, 0.3])
+    for order in range(3):
+        want = 0 * x if mirrored < 0 else sign * np.array([fun(int(mirrored), v) for v in x])
+        np.testing.assert_allclose([fun(n, v) for v in x], want, rtol=1e-14, atol=1e-15, err_msg=str(order))
+        fun = grad(fun, 1)
+
+
+def test_constant_polynomials_of_degrees_below_zero():
+    for name, parameters in (("laguerre", ()), ("genlaguerre", (0.4,)), ("gegenbauer", (0.4,)), ("jacobi", (0.4, 1.3))):
+        fun = getattr(scipy.special, f"eval_{name}")
+        slope = lambda x, n, fun=fun, parameters=parameters: grad(lambda x: fun(n, *parameters, x))(x)
+        assert [slope(0.3, -1), slope(0.3, -2)] == [0.0, 0.0]
+    assert np.isnan(grad(scipy.special.eval_hermite, 1)(-1, 0.3))  # SciPy has no value

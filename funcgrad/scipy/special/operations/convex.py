@@ -15,7 +15,7 @@ from funcgrad.kinds.rules import Operation
 from funcgrad.optional import special
 from funcgrad.primitives.arithmetic import absolute, as_numpy_number, clip, divide, power
 from funcgrad.primitives.comparison import equal, less_equal, logical_and, where
-from funcgrad.primitives.elementwise import exp, hypot, log, log1p, sin, tanh
+from funcgrad.primitives.elementwise import exp, hypot, is_complex, log, log1p, sin, tanh
 from funcgrad.scipy.special.operations.partials import derivatives, in_double, kernel, scipy_operation
 
 LN10, RADIAN = math.log(10.0), math.pi / 180
@@ -28,9 +28,20 @@ def _of_floats(name: str) -> Callable[..., Any]:
     return lambda xp, *args: in_double(xp, special(xp, name), *args)
 
 
+#: ``log1p`` by SciPy: NumPy's loses the digits of small complex numbers.
+complex_log1p: Operation = elementwise(
+    "complex_log1p", kernel("log1p", lambda xp, x: xp.log1p(x)), dx=lambda t, x: t / (x - -1.0)
+)
+
+
+def accurate_log1p(x: Any) -> Any:
+    """Return ``log(1 + x)``, accurate for small numbers, complex ones too."""
+    return complex_log1p(x) if is_complex(x) else log1p(x)
+
+
 xlogy: Operation = scipy_operation("xlogy", _of_floats("xlogy"), dx=lambda y: log(y), dy=lambda x, y: divide(x, y))
 xlog1py: Operation = scipy_operation(
-    "xlog1py", _of_floats("xlog1py"), dx=lambda y: log1p(y), dy=lambda x, y: divide(as_numpy_number(x), y - -1)
+    "xlog1py", _of_floats("xlog1py"), dx=lambda y: accurate_log1p(y), dy=lambda x, y: divide(as_numpy_number(x), y - -1)
 )
 entr: Operation = scipy_operation("entr", dx=lambda x: -log(x) - 1)
 

@@ -174,7 +174,8 @@ def _kolmogorov(xp: Any, y: Any, order: int) -> Any:
     For y > 1 it differentiates the sum of ``exp(-2 j**2 y**2)`` with alternating signs. Below, it differentiates the
     sum that Poisson's formula gives: ``exp(-c / y**2) / y``, where c is ``(2 j - 1)**2 pi**2 / 8``.
     """
-    large, small = xp.where(y > 1, y, 1), xp.where((y > 0.03) & (y <= 1), y, 1)
+    large = xp.where(y > 1, xp.minimum(y, 30.0), 1)  # beyond 30, the terms underflow
+    small = xp.where((y > 0.03) & (y <= 1), y, 1)
     far, near = 0.0, 0.0
     for j in range(1, 8):
         s = math.sqrt(2) * j

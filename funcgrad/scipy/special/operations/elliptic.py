@@ -134,14 +134,46 @@ def _of_carlson(name: str, factor: float, powers: tuple[float, ...], rise: int =
 elliprd: Operation = _of_carlson("elliprd", 1.5, (0.5, 0.5, 1.5))
 elliprf: Operation = _of_carlson("elliprf", 0.5, (0.5, 0.5, 0.5))
 elliprg: Operation = _of_carlson("elliprg", -0.25, (0.5, 0.5, 0.5), rise=1)
+
+
+def _slope_rj(x: Any, y: Any, z: Any, p: Any) -> Any:
+    """Return the derivative of R_J in x by partial fractions, which hold for the principal value too."""
+    return (elliprj(x, y, z, p) - elliprd(y, z, x)) / (2 * (p - x))
+
+
+def _share_rj(x: Any, y: Any, z: Any, p: Any) -> Any:
+    """Return x times the derivative of R_J in x."""
+    zero = equal(x, 0)
+    return where(zero, 0.0, x * _slope_rj(where(zero, 1.0, x), y, z, p))
+
+
+def _slope_rj_dp(x: Any, y: Any, z: Any, p: Any) -> Any:
+    """Return the derivative of R_J in p, from Euler's theorem: R_J is homogeneous of degree -3/2."""
+    rest = _share_rj(x, y, z, p) + _share_rj(y, x, z, p) + _share_rj(z, x, y, p)
+    return (elliprj(x, y, z, p) * -1.5 - rest) / p
+
+
+def _elliprj_partial(factor: float, powers: tuple[float, ...], principal: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a derivative of R_J; for p < 0, where R_J is a principal value, it is ``principal(x, y, z, p)``."""
+
+    def partial(x: Any, y: Any, z: Any, p: Any) -> Any:
+        negative = less(p, 0)
+        integral = _integral(factor, powers, x, y, z, where(negative, 1.0, p))
+        if not may_hold(negative):
+            return integral
+        return where(negative, principal(x, y, z, where(negative, p, -1.0)), integral)
+
+    return partial
+
+
 #: R_J, DLMF 19.16.2.
 elliprj: Operation = pointwise(
     "elliprj",
     kernel("elliprj"),
-    lambda x, y, z, p: _integral(-0.75, (1.5, 0.5, 0.5, 1.0), x, y, z, p),
-    lambda x, y, z, p: _integral(-0.75, (0.5, 1.5, 0.5, 1.0), x, y, z, p),
-    lambda x, y, z, p: _integral(-0.75, (0.5, 0.5, 1.5, 1.0), x, y, z, p),
-    lambda x, y, z, p: _integral(-1.5, (0.5, 0.5, 0.5, 2.0), x, y, z, p),
+    _elliprj_partial(-0.75, (1.5, 0.5, 0.5, 1.0), _slope_rj),
+    _elliprj_partial(-0.75, (0.5, 1.5, 0.5, 1.0), lambda x, y, z, p: _slope_rj(y, x, z, p)),
+    _elliprj_partial(-0.75, (0.5, 0.5, 1.5, 1.0), lambda x, y, z, p: _slope_rj(z, x, y, p)),
+    _elliprj_partial(-1.5, (0.5, 0.5, 0.5, 2.0), _slope_rj_dp),
 )
 elliprj.__module__ = __name__  # where pickle finds it
 

@@ -109,6 +109,8 @@ _DIGAMMA_TERMS = (-1 / 12, 1 / 120, -1 / 252, 1 / 240, -1 / 132)
 _DIGAMMA_FROM = 1000.0
 
 
+#: Distance from 0 beyond which the gamma function underflows.
+_POLES = 100.0
 #: Largest step that counts as small, as a share of a positive number.
 _SMALL_STEP = 0.02
 
@@ -117,7 +119,21 @@ def _small_step(x: Any, y: Any) -> Any:
     return logical_and(x > 0, logical_and(y < _SMALL_STEP * x, y > -_SMALL_STEP * x))
 
 
+def _is_pole(x: Any) -> Any:
+    """Whether the gamma function is infinite at ``x``: at 0 and negative integers."""
+    return logical_and(x <= 0, equal(x, floor(x)))
+
+
 def _digamma_step(x: Any, y: Any) -> Any:
+    """Return ``digamma(x + y) - digamma(x)``; from one pole to another the limit, by reflection (DLMF 5.5.4)."""
+    poles = logical_and(_is_pole(x), _is_pole(x + y))
+    if not may_hold(poles):
+        return _plain_digamma_step(x, y)
+    beside = _plain_digamma_step(where(poles, 1 - x - y, 1.0), where(poles, y, 0.0))
+    return where(poles, -beside, _plain_digamma_step(where(poles, 1.0, x), where(poles, 0.0, y)))
+
+
+def _plain_digamma_step(x: Any, y: Any) -> Any:
     """Return ``digamma(x + y) - digamma(x)``; small steps, which cancel, by Taylor's series around ``x + y / 2``."""
     small = _small_step(x, y)
     if not may_hold(small):
@@ -144,8 +160,20 @@ def _long_digamma_step(x: Any, y: Any) -> Any:
     return where(large, far, digamma(where(large, 1.0, x + y)) - digamma(where(large, 1.0, x)))
 
 
+def _beta_partial(x: Any, y: Any, ans: Any) -> Any:
+    """Return ``ans * (digamma(x) - digamma(x + y))``; where ``ans`` is 0, from the inverse of ``gamma(x + y)``."""
+    zero = logical_and(equal(ans, 0), logical_and(_is_pole(x + y), absolute(x) + absolute(y) < _POLES))
+    if not may_hold(zero):
+        return -ans * _digamma_step(x, y)
+    first, second = where(zero, x, 1.0), where(zero, y, 1.0)
+    inverse = rgamma(first + second)
+    slope = digamma(first) * inverse + _rgamma_partial(first + second, inverse)
+    beside = -where(zero, 0, ans) * _digamma_step(where(zero, 1.0, x), where(zero, 0.0, y))
+    return where(zero, gamma(first) * gamma(second) * slope, beside)
+
+
 beta: Operation = scipy_operation(
-    "beta", dx=lambda x, y, ans: -ans * _digamma_step(x, y), dy=lambda x, y, ans: -ans * _digamma_step(y, x)
+    "beta", dx=lambda x, y, ans: _beta_partial(x, y, ans), dy=lambda x, y, ans: _beta_partial(y, x, ans)
 )
 betaln: Operation = scipy_operation(
     "betaln", log_beta, dx=lambda x, y: -_digamma_step(x, y), dy=lambda x, y: -_digamma_step(y, x)
@@ -162,9 +190,6 @@ def _poch_partial(x: Any, y: Any, ans: Any) -> Any:
     beside = gamma(stop) * (digamma(stop) * inverse + _rgamma_partial(start, inverse))
     return where(near, beside, where(near, 0, ans) * _digamma_step(where(near, 1.0, x), where(near, 0.0, y)))
 
-
-#: Distance from 0 beyond which the gamma function underflows.
-_POLES = 100.0
 
 poch: Operation = scipy_operation("poch", dx=_poch_partial, dy=lambda x, y, ans: ans * digamma(x + y))
 

@@ -18,13 +18,15 @@ from typing import Any
 import numpy as np
 
 from funcgrad.backend import dtype_of
+from funcgrad.kinds import elementwise
 from funcgrad.kinds.rules import Operation
-from funcgrad.optional import import_scipy, special
+from funcgrad.optional import import_scipy, private_special, special
 from funcgrad.primitives.comparison import equal, greater, less, logical_and, where
 from funcgrad.primitives.elementwise import exp, sin, sqrt
 from funcgrad.scipy.special.operations.partials import (
     analytic,
     in_double,
+    may_hold,
     of_all_orders,
     pointwise,
     pole_rate,
@@ -34,10 +36,16 @@ from funcgrad.scipy.special.operations.partials import (
 )
 
 
-def _pole_rate(xp: Any, rate: Any, b: Any) -> Any:
-    """Return ``rate``, but near b = 0 or a negative integer the rate of a pole there; NaN at the pole."""
-    nearest = xp.minimum(xp.rint(b), 0)
-    distance = xp.abs(b - nearest)
+def _pole_rate(xp: Any, rate: Any, b: Any, *above: Any) -> Any:
+    """Return ``rate``, but near b = 0 or a negative integer the rate of a pole there; NaN at the pole.
+
+    If a parameter in the numerator, among ``above``, is such an integer, the series ends before the poles below it.
+    """
+    lowest = -np.inf
+    for a in above:
+        lowest = xp.where((a <= 0) & (a == xp.rint(a)), xp.maximum(lowest, a + 1), lowest)
+    nearest = xp.maximum(xp.minimum(xp.rint(b), 0), lowest)
+    distance = xp.where(lowest > 0, np.inf, xp.abs(b - nearest))
     return xp.maximum(rate, pole_rate(xp, xp.where(distance == 0, xp.nan, distance)))
 
 
@@ -49,19 +57,27 @@ def _raised(name: str, above: int) -> Callable[..., Any]:
             return special(xp, name)(*args)
         *parameters, z = args
         rising = [prod([p + j for j in range(k)], start=1.0) for p in parameters]
-        return special(xp, name)(*[p + k for p in parameters], z) * (prod(rising[:above]) / prod(rising[above:]))
+        top, ended = prod(rising[:above]), False
+        for p in parameters[:above]:  # a series that has ended is 1 or, beyond that, 0; SciPy may have inf there
+            ended = ended | ((p + k == 0) & (name == "hyp1f1"))
+        equal_ones = sum(p == q for p in parameters[:above] for q in parameters[above:]) > 0
+        value = xp.where(ended, 1.0, special(xp, name)(*[p + k for p in parameters], z))
+        gone = (top == 0) & ((name == "hyp1f1") | xp.logical_not(equal_ones))  # SciPy cancels equal ones of hyp2f1
+        ratio = xp.where(gone, 0.0, top) / xp.where(gone, 1.0, prod(rising[above:]))
+        return (xp.where(gone, 0.0, value) * ratio)[()]
 
     return fun
 
 
 def _hyp1f1_rates(xp: Any, a: Any, b: Any, x: Any) -> list[Any]:
     growth = 1.6 + xp.log1p(xp.abs(x))
-    return [growth, _pole_rate(xp, growth, b)]
+    return [growth, _pole_rate(xp, growth, b, a)]
 
 
 def _hyp2f1_rates(xp: Any, a: Any, b: Any, c: Any, z: Any) -> list[Any]:
     growth = 1.6 + xp.abs(xp.log(xp.abs(xp.where(z == 1, 2, 1 - z))))
-    return [growth, growth, _pole_rate(xp, growth, c)]
+    first, second = (xp.where(p == c, 1.0, p) for p in (a, b))  # SciPy cancels equal ones, at this point only
+    return [growth, growth, _pole_rate(xp, growth, c, first, second)]
 
 
 #: ``hyp0f1(v, z, *, orders)`` and so on: see ``analytic``.
@@ -186,6 +202,14 @@ hyperu: Operation = scipy_operation(
 )
 
 
+#: ``x * exp(x) * exp1(x)``, which is ``1 - hyperu(1, 0, x)``, for positive x.
+scaled_exp1: Operation = elementwise(
+    "scaled_exp1",
+    lambda xp, x: private_special(xp, "_scaled_exp1")(x),
+    dx=lambda x: -hyperu_partial(1.0, 0.0, x, orders=(0, 0, 1)),
+)
+
+
 #: Wright's function ``sum(x**k / k! / gamma(a * k + b))`` and its logarithm, DLMF 10.46.1, at constant parameters.
 wright_bessel: Operation = scipy_operation(
     "wright_bessel",
@@ -214,13 +238,28 @@ _LOWERED: dict[str, Callable[..., tuple[Any, str, tuple[Any, ...]]]] = {
 }
 
 
+#: The polynomial of a whole degree below 0, as a factor and another degree; other families are constants there.
+_REFLECTED: dict[str, Callable[..., Any]] = {
+    "eval_legendre": lambda n: (1.0, -1 - n),
+    "eval_chebyt": lambda n: (1.0, -n),
+    "eval_chebyu": lambda n: (-1.0, -2 - n),
+}
+
+
 def _lowered(xp: Any, k: int, name: str, n: Any, parameters: tuple[Any, ...], x: Any) -> Any:
     """Return the derivative of order k in x of the polynomial, 0 where the degree falls below 0."""
     if not k:
         return special(xp, name)(n, *parameters, x)
+    below, sign, nothing = (n < 0) & (n == xp.rint(n)), 1.0, 0.0
+    if may_hold(below):
+        nothing = special(xp, name)(n, *parameters, x) * 0  # NaN where SciPy has no value
+        if name in _REFLECTED:
+            sign, mirrored = _REFLECTED[name](n)
+            n, sign = xp.where(below, mirrored, n), xp.where(below, sign, 1.0)
     factor, lower, raised = _LOWERED[name](n, *parameters)
-    constant = n == 0
-    return xp.where(constant, 0, factor * _lowered(xp, k - 1, lower, xp.where(constant, 0, n - 1), raised, x))
+    constant = (n == 0) | ((n < 0) & below)
+    slope = _lowered(xp, k - 1, lower, xp.where(constant, 0, n - 1), raised, x)
+    return xp.where(constant, nothing, sign * factor * slope)
 
 
 def _polynomial(name: str, parameters: int = 0) -> Operation:

@@ -14,11 +14,14 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from funcgrad.kinds.rules import Operation
 from funcgrad.optional import private_special
 from funcgrad.scipy.special.operations.partials import (
     difference_quotient,
     in_double,
+    may_hold,
     of_all_orders,
     pointwise,
     pole_rate,
@@ -47,10 +50,24 @@ class _Family(NamedTuple):
 
 
 def _scipy_function(name: str, order: tuple[int, ...] = ()) -> Callable[..., Any]:
-    """Return the ``impl`` that calls SciPy's function with the arguments in this order."""
+    """Return the ``impl`` that calls SciPy's function with the arguments in this order.
+
+    Where the function raises, as Boost does if a factor overflows, the result is NaN.
+    """
 
     def fun(xp: Any, *args: Any) -> Any:
-        return private_special(xp, name)(*([args[i] for i in order] if order else args))
+        scipy_function, given = private_special(xp, name), [args[i] for i in order] if order else args
+
+        def one(*args: Any) -> Any:
+            try:
+                return scipy_function(*args)
+            except OverflowError:
+                return math.nan
+
+        try:
+            return scipy_function(*given)
+        except OverflowError:
+            return np.vectorize(one, [np.float64])(*given)
 
     return fun
 
@@ -67,9 +84,53 @@ def _f_rates(xp: Any, x: Any, dfn: Any, dfd: Any, nc: Any) -> list[Any]:
 
 
 def _t_rates(xp: Any, x: Any, df: Any, nc: Any) -> list[Any]:
-    radius, size = xp.sqrt(x * x + df), xp.abs(x) * (df + 1) / (x * x + df)
-    of_df = pole_rate(xp, df) + 1 + 0.5 * xp.log1p(x * x / df)
+    radius = xp.hypot(x, xp.sqrt(df))
+    size = xp.abs(x) / radius * ((df + 1) / radius)
+    of_df = pole_rate(xp, df) + 1 + xp.log(radius) - 0.5 * xp.log(df)
     return [pole_rate(xp, radius) + 1 + size + xp.abs(nc), of_df, 1 + xp.abs(nc) + xp.minimum(xp.abs(x), 40)]
+
+
+#: Beyond it, in its own units, a density is a power times the tail; SciPy's functions overflow there.
+_FAR = 1e17
+
+
+def _density_by_scipy(name: str, xp: Any, family: _Family, args: Any) -> Any:
+    """Return SciPy's density; where it is NaN, the slope of the tail."""
+    found = _scipy_function(name)(xp, *args)
+    missing = found != found
+    if not may_hold(missing):
+        return found
+    slope = _slope_of_tail(xp, family, xp.broadcast_arrays(*args), (1,) + (0,) * (len(args) - 1))
+    return xp.where(missing, slope, found)
+
+
+def _by_tail(name: str, xp: Any, family: _Family, far: Any, tail: Any, args: Any) -> Any:
+    """Return the density, but ``tail()`` where the first argument is far from the middle."""
+    if not may_hold(far):
+        return _density_by_scipy(name, xp, family, args)
+    near = _density_by_scipy(name, xp, family, (xp.where(far, 1.0, args[0]), *args[1:]))
+    return xp.where(far, tail(), near)
+
+
+def _f_density(xp: Any, x: Any, dfn: Any, dfd: Any, nc: Any) -> Any:
+    odds, size = x / dfd * dfn, dfn + dfd + nc
+    low, high = (x > 0) & (odds * size < 1 / _FAR), (x < math.inf) & (odds > size * _FAR)
+
+    def tail() -> Any:
+        args = x, dfn, dfd, nc
+        return xp.where(low, dfn * _F.lower(xp, *args), dfd * _F.upper(xp, *args)) / (2 * xp.where(x == 0, 1, x))
+
+    return _by_tail("_ncf_pdf", xp, _F, low | high, tail, (x, dfn, dfd, nc))
+
+
+def _t_density(xp: Any, x: Any, df: Any, nc: Any) -> Any:
+    distance = xp.abs(x)
+    far = (distance < math.inf) & (distance > (1 + df) * (1 + xp.abs(nc)) * _FAR)
+
+    def tail() -> Any:
+        return df * xp.where(x > 0, _T.upper(xp, x, df, nc), _T.lower(xp, x, df, nc)) / xp.where(far, distance, 1)
+
+    return _by_tail("_nct_pdf", xp, _T, far, tail, (x, df, nc))
 
 
 _CHI2 = _Family(
@@ -82,16 +143,14 @@ _CHI2 = _Family(
 _F = _Family(
     _scipy_function("ncfdtr", (1, 2, 3, 0)),
     _scipy_function("_ncf_sf"),
-    _scipy_function("_ncf_pdf"),
+    _f_density,
     _f_rates,
     lambda step, x, dfn, dfd, nc: (
         (x * dfn / (dfn + 2 * step), dfn + 2 * step, dfd, nc),
         dfn / (dfn + 2 * step),
     ),
 )
-_T = _Family(
-    _scipy_function("nctdtr", (1, 2, 0)), _scipy_function("_nct_sf"), _scipy_function("_nct_pdf"), _t_rates, None
-)
+_T = _Family(_scipy_function("nctdtr", (1, 2, 0)), _scipy_function("_nct_sf"), _t_density, _t_rates, None)
 
 
 def _shifted(xp: Any, family: _Family, fun: Callable[..., Any], n: int, is_density: bool) -> Callable[..., Any]:
@@ -116,6 +175,12 @@ def _derivative(xp: Any, family: _Family, fun: Callable[..., Any], args: Any, or
     return difference_quotient(xp, _shifted(xp, family, fun, n, is_density), args, [*rates, 0.0], among)
 
 
+def _slope_of_tail(xp: Any, family: _Family, args: Any, orders: tuple[int, ...]) -> Any:
+    """Return the derivative of the distribution function by differences of the smaller tail."""
+    below, above = [_derivative(xp, family, fun, args, orders, False) for fun in (family.lower, family.upper)]
+    return xp.where(family.lower(xp, *args) < 0.5, below, -above)
+
+
 def _slope(family: _Family) -> Callable[..., Any]:
     """Return the ``impl`` that computes the derivative of the distribution function of some ``orders``, not all 0."""
 
@@ -125,8 +190,7 @@ def _slope(family: _Family) -> Callable[..., Any]:
             if orders[0]:
                 rest = (orders[0] - 1, *orders[1:])
                 return _derivative(xp, family, family.density, args, rest, True) if any(rest) else density(*args)
-            below, above = [_derivative(xp, family, fun, args, orders, False) for fun in (family.lower, family.upper)]
-            return xp.where(family.lower(xp, *args) < 0.5, below, -above)
+            return _slope_of_tail(xp, family, args, orders)
 
         def density(*args: Any) -> Any:
             return family.density(xp, *args)
