@@ -554,7 +554,7 @@ def modules_by_name(x):
     found = getattr(__import__("math"), sine)(x[0]) + importlib.import_module("math").cos(x[1])
     found += sys.modules["numpy"].array([x[0], 2.0]).dot(x) * modules.get("math").sqrt(x[1])
     assert "math" in sys.modules and sys.modules["sys"].maxsize == sys.maxsize  # noqa: PT018
-    return found * getattr(sys.modules[__name__], gain)(x[0]) if x[0] > sys.float_info.epsilon else found
+    return found * getattr(sys.modules[__name__], gain)(x[0]) + sys.float_info.epsilon
 
 
 def formatted(x):

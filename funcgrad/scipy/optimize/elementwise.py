@@ -9,8 +9,11 @@ from collections.abc import Callable
 from functools import reduce
 from typing import Any
 
+import numpy as np
+
 import funcgrad.numpy as fnp
 from funcgrad import backend
+from funcgrad.core import plain_value
 from funcgrad.numpy.creation import as_value
 from funcgrad.optional import import_scipy
 from funcgrad.scipy.optimize.implicit import (
@@ -116,7 +119,8 @@ def _solve_elementwise(
     if not depends((found.x, f(found.x, *args))):
         return found.result
     solved = equation(f)
-    success = reduce(fnp.logical_or, map(fnp.isnan, args), found.facts["success"])  # else the solution is NaN, too
+    known = [x for x in args if backend.namespace_of(plain_value(x)) is np]  # JAX may know an element only later
+    success = reduce(fnp.logical_or, map(fnp.isnan, known), found.facts["success"])  # where NaN, the solution is, too
     x = differentiable_root(call, lambda x: solved(x, *args), found, success, one_by_one)
     alone = type(found.result) is not list
     ends = {name: found.result[name] for name in ("bracket", "f_bracket") if alone}
