@@ -291,16 +291,16 @@ def check_text(values: Any) -> None:
 
 
 def _content(file: Any, since: float) -> str:
-    """Return the text in an open file, or in the file of this name; "" if it is older than ``since``, or no file."""
+    """Return the text in a file, given open or by its name; "" if it is older than ``since``, a pipe, or no file."""
     if isinstance(file, (str, bytes, os.PathLike)):
         if not os.path.isfile(file):
             return ""
         with np.lib.npyio.DataSource().open(os.fsdecode(file), "rb") as opened:  # reads compressed files, too
             return _content(opened, since)
-    if not hasattr(file, "seek"):
+    if not hasattr(file, "seekable") or not file.seekable():
         return ""
     file = getattr(file, "buffer", file)  # a text file does not tell its position while its lines are read
-    with suppress(UnsupportedOperation):  # raised by a file in memory
+    with suppress(AttributeError, UnsupportedOperation):  # raised by files in memory and by a program's own
         if os.stat(file.fileno()).st_mtime < since:
             return ""
     position = file.tell()

@@ -221,6 +221,37 @@ def test_numbers_read_from_a_file_that_the_function_wrote_raise(name, tmp_path):
         assert grad(other)(0.7) == pytest.approx(0.7 * math.cos(0.7), rel=1e-15)  # the file is older than the run
 
 
+def test_pipes_and_own_files_are_read():
+    class Own:
+        def __init__(self):
+            self.text = io.StringIO("[1.5]")
+
+        def read(self, size=-1):
+            return self.text.read(size)
+
+        def tell(self):
+            return self.text.tell()
+
+        def seek(self, position):
+            return self.text.seek(position)
+
+        def seekable(self):
+            return True
+
+    def piped():
+        to_read, to_write = os.pipe()
+        os.write(to_write, b"[1.5]")
+        os.close(to_write)
+        return os.fdopen(to_read)
+
+    def f(x):
+        logged = f"{x:.3f}"
+        with piped() as file:
+            return math.sin(x) * json.load(file)[0] * json.load(Own())[0] * len(logged)
+
+    assert grad(f)(0.7) == pytest.approx(1.5 * 1.5 * 5 * math.cos(0.7), rel=1e-15)
+
+
 def test_json_shows_traced_numbers():
     texts = []
 

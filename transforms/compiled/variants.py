@@ -340,7 +340,8 @@ class Compiled(Transformed[P, Any]):
         part = self._by_static_arguments.get(static)
         if part is None:
             if len(self._by_static_arguments) >= MAX_FORMS:
-                return self._static.bind(self.fun, static)(*args, **kwargs)
+                fun = self._static.bind(self.fun, static)
+                return fun(*args, **kwargs) if is_in_transform() else owned_tree(fun(*args, **kwargs))
             made = self._with_same_options(self._static.bind(self.fun, static))
             part = self._by_static_arguments.setdefault(static, made)
         return part(*args, **kwargs)
