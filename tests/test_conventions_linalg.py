@@ -67,7 +67,21 @@ LINALG = [
     ),
     Row("lstsq of low rank in b", lambda xp, b: xp.linalg.lstsq(SINGULAR, b)[0], EYE[0], [0.12, 0.24], [0.12, 0.24]),
     Row("lstsq of zeros", lambda xp, a: xp.linalg.lstsq(a, EYE[0])[0], ZERO, ZERO, [0, 0], "JAX's is NaN"),
-    Row("cholesky is of a symmetric matrix", lambda xp, a: xp.linalg.cholesky(a), EYE, ONES / 2, [[0.5, 0], [1, 0.5]]),
+    Row(
+        "cholesky is of a symmetric matrix",
+        lambda xp, a: xp.linalg.cholesky(a),
+        np.array([[1.0, 1.0], [1.0, 2.0]]),
+        np.array([[0.5, 0.0], [0.0, 0.5]]),
+        [[0.5, 0], [0.5, 0]],
+    ),
+    Row(
+        "cholesky of a diagonal matrix, of which one triangle may be filled",
+        lambda xp, a: xp.linalg.cholesky(a),
+        EYE,
+        [[0.5, 0], [1, 0.5]],
+        [[0.5, 0], [1, 0.5]],
+        "JAX's is symmetric",
+    ),
     Row(
         "eigvalsh is of a symmetric matrix",
         lambda xp, a: xp.linalg.eigvalsh(a)[0],

@@ -33,7 +33,7 @@ from funcgrad.primitives.comparison import logical_and, not_equal, where
 from funcgrad.primitives.elementwise import conjugated, is_complex, real_part
 from funcgrad.primitives.products import matmul, swap_last_axes
 from funcgrad.primitives.shaping import concatenate, diagonal
-from funcgrad.primitives.solving import adjoint, hermitian_part
+from funcgrad.primitives.solving import adjoint, hermitian_cotangent, hermitian_part, hermitian_tangent
 from funcgrad.typing import Array
 
 #: Number of units of rounding, relative to the largest entry, up to which a term of a derivative counts as zero.
@@ -143,9 +143,9 @@ def _eigh(xp: Any, x: Any, *, lower: bool) -> tuple[Any, Any]:
     return tuple(xp.linalg.eigh(x, UPLO="L" if lower else "U"))
 
 
-def _eigh_jvp(t: Array, ans: Any, *, lower: bool) -> list[Array]:
+def _eigh_jvp(t: Array, x: Array, ans: Any, *, lower: bool) -> list[Array]:
     w, v = ans
-    t = hermitian_part(t)
+    t = hermitian_tangent(t, x, lower=lower)
     moved = matmul(adjoint(v), matmul(t, v))
     same = _coinciding(w)
     undefined = undefined_pairs(without_diagonal(same), moved, column_sizes(t))
@@ -158,8 +158,10 @@ def _eigh_vjp(ct: Any, x: Array, ans: Any, *, lower: bool) -> Array | None:
     ct_w, ct_v = ct
     if ct_v is None:
         if ct_w is not None and is_constant(ct_w) and not is_constant(v):
-            return conjugated(eigen_sum(x, ct_w, lower=lower))
-        return None if ct_w is None else conjugated(matmul(v * ct_w[..., None, :], adjoint(v)))
+            return hermitian_cotangent(conjugated(eigen_sum(x, ct_w, lower=lower)), x, lower=lower)
+        if ct_w is None:
+            return None
+        return hermitian_cotangent(conjugated(matmul(v * ct_w[..., None, :], adjoint(v))), x, lower=lower)
     ct_v = conjugated(ct_v)
     k = skew(matmul(adjoint(v), ct_v))
     same = _coinciding(w)
@@ -167,11 +169,12 @@ def _eigh_vjp(ct: Any, x: Array, ans: Any, *, lower: bool) -> Array | None:
     inner = or_nan(undefined_pairs(pairs, k, column_sizes(ct_v)), inverse_gaps(w, same) * k * 0.5)
     if ct_w is not None:
         inner = with_diagonal(or_nan(unknown_pairs(pairs, column_sizes(ct_v), ct_w), inner), ct_w)
-    return conjugated(matmul(v, matmul(inner, adjoint(v))))
+    return hermitian_cotangent(conjugated(matmul(v, matmul(inner, adjoint(v)))), x, lower=lower)
 
 
-#: ``eigh(x, *, lower)``: eigenvalues in rising order, and eigenvectors. Reads one triangle of ``x``; the derivative
-#: treats ``x`` as Hermitian. The phases of eigenvectors change such that ``diag(adjoint(V) dV)`` is zero.
+#: ``eigh(x, *, lower)``: eigenvalues in rising order, and eigenvectors. Reads one triangle of ``x``; tangents and
+#: cotangents are those of Hermitian matrices, see ``shares``. The phases of eigenvectors change such that
+#: ``diag(adjoint(V) dV)`` is zero.
 eigh: Operation = primitive(
     "eigh", _eigh, vjps=[_eigh_vjp], jvps=[_eigh_jvp], batch="leading", multiple=True, none_for_zero=True
 )
@@ -185,7 +188,6 @@ def _eigen_sum(xp: Any, x: Any, y: Any, *, lower: bool) -> Any:
 def _eigen_sum_tangent(t: Array, x: Array, y: Array, lower: bool) -> Array:
     """Return the tangent of the sum. Pairs of coinciding eigenvalues with equal weights contribute nothing."""
     w, v = eigh(x, lower=lower)
-    t = hermitian_part(t)
     moved = matmul(adjoint(v), matmul(t, v))
     same = _coinciding(w)
     uneven = logical_and(same, ~close_pairs(y, units=NOISE_UNITS))
@@ -193,13 +195,18 @@ def _eigen_sum_tangent(t: Array, x: Array, y: Array, lower: bool) -> Array:
     return matmul(v, matmul(or_nan(undefined_pairs(uneven, moved, column_sizes(t)), shares * moved), adjoint(v)))
 
 
+def _eigen_sum_vjp(ct: Array, x: Array, y: Array, *, lower: bool) -> Array:
+    found = _eigen_sum_tangent(hermitian_part(conjugated(ct)), x, y, lower)
+    return hermitian_cotangent(conjugated(found), x, lower=lower)
+
+
 #: ``eigen_sum(x, y, *, lower)``: ``V diag(y) adjoint(V)``, the gradient of ``sum(y * w)`` for constant weights ``y``.
 #: Unlike the product of its factors it has a JVP where eigenvalues coincide, if their weights are equal.
 eigen_sum: Operation = primitive(
     "eigen_sum",
     _eigen_sum,
-    vjps=[lambda ct, x, y, *, lower: conjugated(_eigen_sum_tangent(conjugated(ct), x, y, lower)), None],
-    jvps=[lambda t, x, y, *, lower: _eigen_sum_tangent(t, x, y, lower), None],
+    vjps=[_eigen_sum_vjp, None],
+    jvps=[lambda t, x, y, *, lower: _eigen_sum_tangent(hermitian_tangent(t, x, lower=lower), x, y, lower), None],
     batch="leading",
 )
 

@@ -31,7 +31,7 @@ from funcgrad.primitives.determinants import lenient_inv
 from funcgrad.primitives.elementwise import conjugated, is_complex, real_part
 from funcgrad.primitives.products import matmul, swap_last_axes
 from funcgrad.primitives.shaping import concatenate, diagonal, tril, triu
-from funcgrad.primitives.solving import adjoint, hermitian_part
+from funcgrad.primitives.solving import adjoint, hermitian_cotangent, hermitian_tangent
 from funcgrad.typing import Array
 
 # ---- QR ----------------------------------------------------------------------------------------------------
@@ -219,13 +219,15 @@ def _pinv_tangent(t: Array, x: Array, p: Array) -> Array:
 
 
 def _pinv_jvp(t: Array, x: Array, ans: Array, *, hermitian: bool) -> Array:
-    return _pinv_tangent(hermitian_part(t), hermitian_part(x), ans) if hermitian else _pinv_tangent(t, x, ans)
+    t, x = (hermitian_tangent(t, x), hermitian_tangent(x, x)) if hermitian else (t, x)
+    return _pinv_tangent(t, x, ans)
 
 
 def _pinv_vjp(ct: Array, x: Array, ans: Array, *, hermitian: bool) -> Array:
     if not hermitian:
         return swap_last_axes(_pinv_tangent(swap_last_axes(ct), x, ans))
-    return hermitian_part(swap_last_axes(_pinv_tangent(swap_last_axes(ct), hermitian_part(x), ans)))
+    found = _pinv_tangent(swap_last_axes(ct), hermitian_tangent(x, x), ans)
+    return hermitian_cotangent(swap_last_axes(found), x)
 
 
 #: ``pinv(x, y, *, hermitian)``: singular values up to ``y`` times the largest count as zero; ``y`` has the shape of the

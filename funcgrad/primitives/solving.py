@@ -14,7 +14,7 @@ import numpy as np
 
 from funcgrad import backend
 from funcgrad.core import Primitive, bind, call_operation
-from funcgrad.kinds import primitive
+from funcgrad.kinds import nondifferentiable, primitive
 from funcgrad.kinds.linear import batch_rule, conform, permute, reshape
 from funcgrad.kinds.rules import Operation, finish_operation
 from funcgrad.optional import loaded_jax
@@ -35,6 +35,32 @@ def adjoint(x: Array) -> Array:
 def hermitian_part(x: Array) -> Array:
     """Return the Hermitian matrix nearest to ``x``."""
     return (x + adjoint(x)) * 0.5
+
+
+def _shares(xp: Any, x: Any, *, lower: bool) -> Any:
+    n, other = x.shape[-1], abs(x - x.swapaxes(-1, -2).conj())
+    rounding = 1000 * float(np.finfo(x.dtype).eps)
+    size = abs(x * (1 - np.eye(n))).max((-2, -1), keepdims=True, initial=0)
+    both = (other.max((-2, -1), keepdims=True, initial=0) <= rounding * size) & (size > 0)
+    triangle = np.tri(n, k=-1) + np.eye(n) / 2
+    return xp.where(both, 0.5, triangle if lower else triangle.T).astype(other.dtype)
+
+
+#: ``shares(x, *, lower)``: the share of each element of ``x`` in a Hermitian matrix of which one triangle is read. Half
+#: if ``x`` is Hermitian within rounding, so that gradients are Hermitian. Otherwise, and for diagonal matrices, a
+#: program may have filled one triangle only: this triangle stands for both.
+shares: Operation = nondifferentiable("shares", _shares, batch="leading")
+
+
+def hermitian_tangent(t: Array, x: Array, *, lower: bool = True) -> Array:
+    """Return the tangent of the Hermitian matrix that a function reads in ``x``, for the tangent ``t`` of ``x``."""
+    part = t * shares(x, lower=lower)
+    return part + adjoint(part)
+
+
+def hermitian_cotangent(ct: Array, x: Array, *, lower: bool = True) -> Array:
+    """Return the cotangent of ``x`` for the cotangent of the Hermitian matrix that a function reads in it."""
+    return (ct + adjoint(ct)) * shares(x, lower=lower)
 
 
 inv: Operation = primitive(
@@ -176,12 +202,8 @@ solve_triangular: Operation = _linear_system(
 def _cholesky(xp: Any, x: Any, *, upper: bool) -> Any:
     if xp is np:
         return np.linalg.cholesky(x, upper=upper)
-    # The value depends on one triangle, as in NumPy; JAX's derivative depends on both, as do the rules below.
-    symmetric = (x + x.swapaxes(-1, -2).conj()) / 2
-    triangle = xp.triu(x) if upper else xp.tril(x)
-    other = xp.triu(x, 1) if upper else xp.tril(x, -1)
-    read = triangle + other.swapaxes(-1, -2).conj()
-    return xp.linalg.cholesky(symmetric + backend.detached(xp, read - symmetric), upper=upper)
+    part = x * backend.detached(xp, _shares(xp, x, lower=not upper))  # JAX reads both triangles
+    return xp.linalg.cholesky(part + part.swapaxes(-1, -2).conj(), upper=upper)
 
 
 def _with_half_diagonal(x: Array) -> Array:
@@ -195,19 +217,20 @@ def _by_factor(factor: Array, x: Array, transposed: bool = False) -> Array:
     return solve_triangular(factor, x, lower=True, transposed=transposed, unit_diagonal=False)
 
 
-def _cholesky_jvp(t: Array, ans: Array, *, upper: bool) -> Array:
+def _cholesky_jvp(t: Array, x: Array, ans: Array, *, upper: bool) -> Array:
     factor = adjoint(ans) if upper else ans
-    half = _by_factor(factor, hermitian_part(t))
+    half = _by_factor(factor, hermitian_tangent(t, x, lower=not upper))
     moved = matmul(factor, _with_half_diagonal(adjoint(_by_factor(factor, adjoint(half)))))
     return adjoint(moved) if upper else moved
 
 
-def _cholesky_vjp(ct: Array, ans: Array, *, upper: bool) -> Array:
+def _cholesky_vjp(ct: Array, x: Array, ans: Array, *, upper: bool) -> Array:
     factor, ct = (adjoint(ans), adjoint(ct)) if upper else (ans, ct)
     half = _by_factor(factor, _with_half_diagonal(matmul(swap_last_axes(factor), ct)), transposed=True)
-    return hermitian_part(adjoint(_by_factor(factor, adjoint(half), transposed=True)))
+    half = adjoint(_by_factor(factor, adjoint(half), transposed=True))
+    return hermitian_cotangent(half, x, lower=not upper)
 
 
 #: ``cholesky(x, *, upper)``: the triangular L with ``x = L adjoint(L)``, or adjoint(L). Reads one triangle of ``x``;
-#: the derivative treats ``x`` as Hermitian, so tangents and cotangents are made Hermitian.
+#: tangents and cotangents are those of Hermitian matrices, see ``shares``.
 cholesky: Operation = primitive("cholesky", _cholesky, vjps=[_cholesky_vjp], jvps=[_cholesky_jvp], batch="leading")

@@ -68,8 +68,9 @@ def _values(name: str, a: Array, **options: Any) -> Array:
 def eigh(a: ArrayLike, UPLO: str = "L") -> Any:
     """Return the ascending eigenvalues and the eigenvectors (as columns) of Hermitian matrices: ``EighResult``.
 
-    Only the triangle ``UPLO`` is read; for JAX arrays the Hermitian part is used. The derivative treats ``a`` as a
-    Hermitian matrix, so gradients are Hermitian. For complex vectors it keeps the phases: ``diag(V^H dV)`` is zero.
+    Only the triangle ``UPLO`` is read; for JAX arrays the Hermitian part is used. If ``a`` is Hermitian, so are
+    gradients; if it is not, or diagonal, the derivative is in the triangle that is read. For complex vectors the
+    derivative keeps the phases: ``diag(V^H dV)`` is zero.
     The docstring of this module tells which derivatives are defined if eigenvalues coincide.
 
     Raises:
@@ -236,7 +237,7 @@ def pinv(a: ArrayLike, rcond: Any = None, hermitian: bool = False, *, rtol: Any 
         a: matrices.
         rcond: singular values up to ``rcond`` times the largest count as zero; one number, or one for each
             matrix. The default is 1e-15 if ``rtol`` is not given either. No derivative passes.
-        hermitian: whether ``a`` is Hermitian. Then only its lower triangle is read, and gradients are Hermitian.
+        hermitian: whether ``a`` is Hermitian. Then only its lower triangle is read, as in ``eigh``.
         rtol: another name for ``rcond``; None means the larger side of the matrix times the dtype's epsilon.
 
     The derivative is taken at constant rank and is finite for linearly dependent columns too.

@@ -160,8 +160,8 @@ def slogdet(a: ArrayLike) -> Any:
 def cholesky(a: ArrayLike, /, *, upper: bool = False) -> Array:
     """Return the triangular factors L of Hermitian positive-definite matrices ``a = L @ L.mT.conj()``.
 
-    Only one triangle of ``a`` is read, as in NumPy. The derivative treats ``a`` as a Hermitian matrix: tangents are
-    made Hermitian, and the cotangent is Hermitian, so a gradient step keeps ``a`` Hermitian.
+    Only one triangle of ``a`` is read, as in NumPy. If ``a`` is Hermitian, so is its gradient, and a gradient step
+    keeps ``a`` Hermitian. If it is not, or diagonal, the derivative is in the triangle that is read.
 
     Args:
         a: matrices in the last two axes.

@@ -204,8 +204,8 @@ TABLE = [
         lambda lib, xp: lib.grad(
             lambda x: xp.sum((lambda v: v[:, :2] @ v[:, :2].T)(xp.linalg.eigh(x)[1]) * np.arange(9.0).reshape(3, 3))
         )(np.diag([1.0, 1.0, 2.0])),
-        # dP[i, 2] = dA[i, 2] / (1 - 2), for the symmetric part of the weights
-        np.array([[0.0, 0.0, -4.0], [0.0, 0.0, -6.0], [-4.0, -6.0, 0.0]]),
+        # dP[i, 2] = dA[i, 2] / (1 - 2), for symmetric weights; one triangle is read
+        np.array([[0.0, 0.0, 0.0], [0.0, 0.0, 0.0], [-8.0, -12.0, 0.0]]),
         np.full((3, 3), np.nan),
         "the projector does not depend on the choice of eigenvectors",
     ),

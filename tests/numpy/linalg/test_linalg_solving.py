@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import scipy.linalg
 from helpers import at_least, close, complex_normal, normal
 
 import funcgrad.numpy as fnp
@@ -266,7 +267,7 @@ def test_triangular_systems_use_substitution():
 
 
 @pytest.mark.parametrize("upper", [False, True])
-def test_cholesky_reads_one_triangle_with_symmetric_derivative(upper):
+def test_cholesky_reads_one_triangle(upper):
     x = normal(3, 3)
     x = x @ x.T + np.eye(3)
     rest = np.tril(normal(3, 3, seed=1), -1)
@@ -277,15 +278,51 @@ def test_cholesky_reads_one_triangle_with_symmetric_derivative(upper):
     np.testing.assert_array_equal(value, np.linalg.cholesky(spoilt, upper=upper))
     same(value, want)
     ct = normal(3, 3, seed=2)
-    (found,) = pullback(ct)
-    same(found, found.T)
+    (found,), t = pullback(ct), normal(3, 3, seed=3)
     theirs = lambda x: jnp.linalg.cholesky(x, upper=upper)
-    same(found, jax.vjp(theirs, jnp.array(x))[1](jnp.array(ct))[0], rtol=1e-12)
-    t = normal(3, 3, seed=3)
-    same(jvp(factor, (spoilt,), (t,))[1], jax.jvp(theirs, (jnp.array(x),), (jnp.array(t),))[1], rtol=1e-12)
+    ours = jax.vjp(theirs, jnp.array(x))[1](jnp.array(ct))[0]
+    tangent = jax.jvp(theirs, (jnp.array(x),), (jnp.array(t),))[1]
+    # of a symmetric matrix the derivative is symmetric; else all of it is in the triangle that is read
+    same(vjp(factor, x)[1](ct)[0], ours, rtol=1e-12)
+    same(jvp(factor, (x,), (t,))[1], tangent, rtol=1e-12)
+    one = (lambda x: np.triu(x) + np.triu(x, 1).T) if upper else (lambda x: np.tril(x) + np.tril(x, -1).T)
+    same(found, (np.triu if upper else np.tril)(2 * ours) - np.diag(np.diag(ours)), rtol=1e-12)
+    same(jvp(factor, (spoilt,), (t,))[1], jvp(factor, (x,), (one(t),))[1], rtol=1e-12)
     on_jax, pullback = jax.vjp(jax.jit(factor), jnp.array(spoilt))
     same(on_jax, want)
     same(pullback(jnp.array(ct))[0], found, rtol=1e-12)
+
+
+ONE_TRIANGLE = {
+    "cholesky": lambda a: np.linalg.cholesky(a),
+    "upper cholesky": lambda a: np.linalg.cholesky(a.T, upper=True),
+    "eigh": lambda a: np.linalg.eigh(a)[1] ** 2,
+    "upper eigh": lambda a: np.linalg.eigh(a.T, "U")[0],
+    "eigvalsh": lambda a: np.linalg.eigvalsh(a),
+    "pinv": lambda a: np.linalg.pinv(a, hermitian=True),
+    "svd": lambda a: np.linalg.svd(a, compute_uv=False, hermitian=True),
+    "scipy eigh": lambda a: scipy.linalg.eigh(a)[1] ** 2,
+    "scipy eigvalsh": lambda a: scipy.linalg.eigvalsh(a),
+}
+
+
+@pytest.mark.parametrize("name", ONE_TRIANGLE)
+@pytest.mark.parametrize("at", [0.5, 0.0])
+def test_program_that_fills_the_triangle_that_is_read(name, at):
+    weights = normal(3, 3)
+
+    def loss(a):
+        found = ONE_TRIANGLE[name](np.array([[2.0, 0.0, 0.0], [a, 3.0, 0.0], [a * a, 0.3 * a, 4.0]]))
+        return (found * weights[: len(found)]).sum()
+
+    h = 1e-4
+    want = (8 * (loss(at + h) - loss(at - h)) - (loss(at + 2 * h) - loss(at - 2 * h))) / (12 * h)
+    second = (loss(at + h) - 2 * loss(at) + loss(at - h)) / h**2
+    same(grad(loss)(at), want, rtol=1e-9, atol=1e-10)
+    same(jvp(loss, (at,), (1.0,))[1], want, rtol=1e-9, atol=1e-10)
+    same(vmap(grad(loss))(np.array([at, 0.4])), [want, grad(loss)(0.4)], rtol=1e-9, atol=1e-10)
+    same(hessian(loss)(at), second, rtol=1e-5, atol=1e-6)
+    same(grad(grad(loss))(at), second, rtol=1e-5, atol=1e-6)
 
 
 def test_cholesky_of_invalid_matrix_raises():
