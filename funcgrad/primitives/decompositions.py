@@ -33,7 +33,7 @@ from funcgrad.primitives.comparison import logical_and, not_equal, where
 from funcgrad.primitives.elementwise import conjugated, is_complex, real_part
 from funcgrad.primitives.products import matmul, swap_last_axes
 from funcgrad.primitives.shaping import concatenate, diagonal
-from funcgrad.primitives.solving import adjoint, hermitian_cotangent, hermitian_part, hermitian_tangent
+from funcgrad.primitives.solving import adjoint, as_hermitian, hermitian_cotangent, hermitian_part, hermitian_tangent
 from funcgrad.typing import Array
 
 #: Number of units of rounding, relative to the largest entry, up to which a term of a derivative counts as zero.
@@ -140,7 +140,7 @@ def with_diagonal(x: Array, d: Array) -> Array:
 
 
 def _eigh(xp: Any, x: Any, *, lower: bool) -> tuple[Any, Any]:
-    return tuple(xp.linalg.eigh(x, UPLO="L" if lower else "U"))
+    return tuple(xp.linalg.eigh(as_hermitian(xp, x, lower=lower), UPLO="L" if lower else "U"))
 
 
 def _eigh_jvp(t: Array, x: Array, ans: Any, *, lower: bool) -> list[Array]:

@@ -31,7 +31,7 @@ from funcgrad.primitives.determinants import lenient_inv
 from funcgrad.primitives.elementwise import conjugated, is_complex, real_part
 from funcgrad.primitives.products import matmul, swap_last_axes
 from funcgrad.primitives.shaping import concatenate, diagonal, tril, triu
-from funcgrad.primitives.solving import adjoint, hermitian_cotangent, hermitian_tangent
+from funcgrad.primitives.solving import adjoint, as_hermitian, hermitian_cotangent, hermitian_tangent
 from funcgrad.typing import Array
 
 # ---- QR ----------------------------------------------------------------------------------------------------
@@ -126,7 +126,7 @@ qr: Operation = primitive(
 def _pinv(xp: Any, x: Any, y: Any, *, hermitian: bool) -> Any:
     if xp is np:
         return np.linalg.pinv(x, rcond=y, hermitian=hermitian)
-    return xp.linalg.pinv(x, rtol=y, hermitian=hermitian)
+    return xp.linalg.pinv(as_hermitian(xp, x) if hermitian else x, rtol=y, hermitian=hermitian)
 
 
 def _stein(xp: Any, x: Any, y: Any, z: Any) -> Any:

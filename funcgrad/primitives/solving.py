@@ -199,11 +199,16 @@ solve_triangular: Operation = _linear_system(
 # ---- Cholesky factors --------------------------------------------------------------------------------------
 
 
-def _cholesky(xp: Any, x: Any, *, upper: bool) -> Any:
+def as_hermitian(xp: Any, x: Any, *, lower: bool = True) -> Any:
+    """Return what a routine of ``xp`` needs to see of ``x`` to read one triangle: JAX's read the mean of both."""
     if xp is np:
-        return np.linalg.cholesky(x, upper=upper)
-    part = x * backend.detached(xp, _shares(xp, x, lower=not upper))  # JAX reads both triangles
-    return xp.linalg.cholesky(part + part.swapaxes(-1, -2).conj(), upper=upper)
+        return x
+    part = x * backend.detached(xp, _shares(xp, x, lower=lower))
+    return part + part.swapaxes(-1, -2).conj()
+
+
+def _cholesky(xp: Any, x: Any, *, upper: bool) -> Any:
+    return xp.linalg.cholesky(as_hermitian(xp, x, lower=not upper), upper=upper)
 
 
 def _with_half_diagonal(x: Array) -> Array:

@@ -36,7 +36,7 @@ from funcgrad.primitives import least_squares, nonsymmetric
 from funcgrad.primitives.arithmetic import absolute, copysign
 from funcgrad.primitives.indexing import take_along_axis
 from funcgrad.primitives.shaping import flip
-from funcgrad.primitives.solving import adjoint
+from funcgrad.primitives.solving import adjoint, as_hermitian
 from funcgrad.primitives.sorting import argsort, sort
 from funcgrad.typing import Array, ArrayLike
 
@@ -68,9 +68,9 @@ def _values(name: str, a: Array, **options: Any) -> Array:
 def eigh(a: ArrayLike, UPLO: str = "L") -> Any:
     """Return the ascending eigenvalues and the eigenvectors (as columns) of Hermitian matrices: ``EighResult``.
 
-    Only the triangle ``UPLO`` is read; for JAX arrays the Hermitian part is used. If ``a`` is Hermitian, so are
-    gradients; if it is not, or diagonal, the derivative is in the triangle that is read. For complex vectors the
-    derivative keeps the phases: ``diag(V^H dV)`` is zero.
+    Only the triangle ``UPLO`` is read, also of JAX's arrays. If ``a`` is Hermitian, so are gradients; if it is not, or
+    diagonal, the derivative is in the triangle that is read. For complex vectors the derivative keeps the phases:
+    ``diag(V^H dV)`` is zero.
     The docstring of this module tells which derivatives are defined if eigenvalues coincide.
 
     Raises:
@@ -101,7 +101,9 @@ def eigvalsh(a: ArrayLike, UPLO: str = "L") -> Array:
                [0., 1.]])
     """
     a, lower = as_value(a), _is_lower(UPLO)
-    return prim.eigh(a, lower=lower)[0] if _is_traced(a) else _values("eigvalsh", a, UPLO=UPLO)
+    if _is_traced(a):
+        return prim.eigh(a, lower=lower)[0]
+    return _values("eigvalsh", as_hermitian(backend.namespace((a,)), a, lower=lower), UPLO=UPLO)
 
 
 def eig(a: ArrayLike) -> Any:
@@ -162,7 +164,7 @@ def svd(a: ArrayLike, full_matrices: bool = True, compute_uv: bool = True, hermi
 
 def _hermitian_svd(a: Array, compute_uv: bool) -> Any:
     if not _is_traced(a):
-        found = _values("svd", a, compute_uv=compute_uv, hermitian=True)
+        found = _values("svd", as_hermitian(backend.namespace((a,)), a), compute_uv=compute_uv, hermitian=True)
         return SVDResult(*found) if compute_uv else found
     w, v = prim.eigh(a, lower=True)
     size, last = absolute(w), len(w.shape) - 1

@@ -16,6 +16,7 @@ from helpers import at_least, close, complex_normal, normal
 import funcgrad.numpy as fnp
 from funcgrad import check_grads, grad, hessian, jacfwd, jvp, vjp, vmap
 from funcgrad.errors import InputError, ShapeError
+from funcgrad.interop import from_numpy
 from funcgrad.numpy.linalg import LinAlgError
 from funcgrad.primitives.solving import solve_triangular
 
@@ -323,6 +324,15 @@ def test_program_that_fills_the_triangle_that_is_read(name, at):
     same(vmap(grad(loss))(np.array([at, 0.4])), [want, grad(loss)(0.4)], rtol=1e-9, atol=1e-10)
     same(hessian(loss)(at), second, rtol=1e-5, atol=1e-6)
     same(grad(grad(loss))(at), second, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ONE_TRIANGLE)
+def test_one_triangle_of_jax_array_is_read(name):
+    read = from_numpy(ONE_TRIANGLE[name])
+    a = np.array([[2.0, 9.0, 9.0], [0.5, 3.0, 9.0], [0.1, 0.3, 4.0]])
+    same(read(jnp.array(a)), ONE_TRIANGLE[name](a), rtol=1e-9, atol=1e-12)
+    slope = jax.grad(lambda a: read(a).sum())(jnp.array(a))
+    same(slope, grad(lambda a: read(a).sum())(a), rtol=1e-9, atol=1e-12)
 
 
 def test_cholesky_of_invalid_matrix_raises():
