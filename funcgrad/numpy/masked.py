@@ -431,11 +431,9 @@ class Masked(Proxy):
     ) -> Any:
         """Return the positions in which the array would be sorted, those of masked elements last or as of a number."""
         axis = (-1 if self.ndim < 2 else None) if axis is np._NoValue else axis
-        if self._mask is None or fill_value is not None:
-            return fnp.argsort(self.filled(fill_value), axis, stable=True)
-        found = fnp.argsort(self.filled(self._extreme(1 if endwith else -1)), axis, stable=True)
-        masked = fnp.take_along_axis(self._mask, found, axis)
-        return fnp.take_along_axis(found, fnp.argsort(masked if endwith else ~masked, axis, stable=True), axis)
+        if fill_value is None:
+            fill_value = np.nan if endwith and backend.is_inexact(self._val) else self._extreme(1 if endwith else -1)
+        return fnp.argsort(self.filled(fill_value), axis, kind, stable=stable)
 
 
 def part_or_reduction(found: Any, mask: Any, fill_value: Any = None) -> Any:

@@ -177,7 +177,7 @@ def _periodic(x: Array, xp: Array, fp: Array, period: Array) -> tuple[Array, Arr
         raise ValueError("period must be a non-zero value")
     period = absolute(period)
     x, xp = remainder(x, period), remainder(xp, period)
-    order = argsort(xp, axis=0)
+    order = argsort(xp, axis=0, kind="quicksort")
     xp, fp = getitem(xp, order), getitem(fp, order)
     first, last = slice(0, 1), slice(-1, None)
     xp = concatenate(subtract(getitem(xp, last), period), xp, getitem(xp, first) + period, axis=0)

@@ -88,7 +88,8 @@ def argsort(
 ) -> Array:
     """Return the positions that sort ``a`` along ``axis``; arguments as for ``sort``. No derivative passes.
 
-    The order is always stable, so that it agrees with ``sort`` for equal elements.
+    Equal elements are in NumPy's order, which depends on ``kind``; with ``stable=True``, for JAX arrays and in
+    descending order they keep their order.
 
     Example:
         >>> fnp.argsort([3.0, 1.0, 2.0])
@@ -96,7 +97,9 @@ def argsort(
     """
     _refuse_order("argsort", order)
     a, along = _along(a, axis, of_numbers=True)
-    return _descending_order(a, along) if descending else prim.argsort(a, axis=along)
+    if descending:
+        return _descending_order(a, along)
+    return prim.argsort(a, axis=along, kind="stable" if stable else kind or "quicksort")
 
 
 def _descending_order(a: Array, axis: int) -> Array:

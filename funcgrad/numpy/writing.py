@@ -15,7 +15,7 @@ from funcgrad import backend
 from funcgrad.core import Tracer, describe
 from funcgrad.errors import ConcretizationError, InputError
 from funcgrad.kinds.linear import broadcast_to
-from funcgrad.numpy.assignment import set_all_items, set_item
+from funcgrad.numpy.assignment import set_all_items, set_item, write_in_order
 from funcgrad.numpy.axes import normalize_axis
 from funcgrad.numpy.concretization import refuse_conversion, user_line
 from funcgrad.numpy.creation import as_value, astype
@@ -351,4 +351,11 @@ def fill_diagonal(a: Any, val: ArrayLike, wrap: bool = False) -> None:
         end = end if wrap else min(end, shape[1] * shape[1])
     else:
         step = 1 + sum([prod(shape[:i]) for i in range(1, len(shape))])
-    write_positions(a, np.arange(0, end, step), val)
+    places = slice(0, end, step)
+
+    def write(target: np.ndarray, source: np.ndarray) -> None:
+        target.flat[places] = source
+
+    with write_lock:
+        if not write_in_order(a, val, write):
+            write_positions(a, np.arange(0, end, step), val)

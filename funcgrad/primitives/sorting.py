@@ -1,8 +1,8 @@
 """Sorting, and the positions of extrema, quantiles and sorted elements.
 
 ``axis`` is a non-negative number. Positions are integers, so no derivative passes to them; it passes to the
-elements at these positions. Sorting is stable: equal elements keep their order, so their position decides
-which of them receives a gradient. NaN is sorted to the end.
+elements at these positions. Rules sort stably: equal elements keep their order, so their position decides which of
+them receives a gradient. NaN is sorted to the end.
 """
 
 from __future__ import annotations
@@ -38,7 +38,13 @@ argmin: Operation = nondifferentiable("argmin", _position_of("argmin"), batch="a
 nanargmax: Operation = nondifferentiable("nanargmax", _position_of("nanargmax"), batch="axis")
 nanargmin: Operation = nondifferentiable("nanargmin", _position_of("nanargmin"), batch="axis")
 
-argsort: Operation = nondifferentiable("argsort", lambda xp, x, *, axis: xp.argsort(x, axis, stable=True), batch="axis")
+
+def _argsort(xp: Any, x: Any, *, axis: int, kind: str = "stable") -> Any:
+    return np.argsort(x, axis, kind) if xp is np else xp.argsort(x, axis, stable=True)
+
+
+#: ``argsort(x, *, axis, kind)``: ``kind`` is NumPy's, which decides the order of equal elements; JAX's order is stable.
+argsort: Operation = nondifferentiable("argsort", _argsort, batch="axis")
 
 sort: Operation = primitive(
     "sort",

@@ -91,7 +91,7 @@ SIGNATURES = {
     "(x, /, *, axes=None)": "fft.fftshift fft.ifftshift",
 }
 DECLARED = [(name, text) for text, names in SIGNATURES.items() for name in names.split()]
-#: Parameters whose default differs from the standard's but means the same.
+#: Parameters whose default is NumPy's and not the standard's; but for ``argsort`` that means the same.
 OTHER_DEFAULTS = {
     ("argsort", "stable"),
     ("sort", "stable"),

@@ -75,6 +75,7 @@ CALLS = {
     "fill_diagonal of a tall one": (lambda a, y: np.fill_diagonal(a.T, y), np.ones((2, 5)), V),
     "fill_diagonal, wrapped": (lambda a, y: np.fill_diagonal(a.T, y, wrap=True), np.ones((2, 5)), V),
     "fill_diagonal of a cube": (lambda a, y: np.fill_diagonal(a, y[:2]), np.ones((3, 3, 3)), V),
+    "fill_diagonal, by a part": (lambda a: np.fill_diagonal(a, a.ravel()[2:6]), np.outer(M, M)[:4, :4].copy()),
     "fill": (lambda a, y: a.fill(y[1]), M, V),
     "sort": (lambda a: a.sort(), M),
     "sort down": (lambda a: a.sort(0, kind="stable"), M),

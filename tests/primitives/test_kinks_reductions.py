@@ -210,7 +210,19 @@ def test_equal_elements_stay_in_order():
     same(jax.jvp(jnp.sort, (x,), (weights,))[1], [100, 1, 10])
     same(grad(lambda x: fnp.sum(fnp.partition(x, 1) * weights))(x), [10, 100, 1])
     same(jvp(lambda x: fnp.partition(x, 1), (x,), (weights,))[1], [100, 1, 10])
-    assert fnp.argsort(np.array([1.0, 0.0] * 20))[:20].tolist() == list(range(1, 40, 2))
+
+
+@pytest.mark.parametrize("options", [{}, {"kind": "heapsort"}, {"kind": "stable"}, {"stable": True}, {"axis": 0}])
+def test_argsort_of_equal_elements_is_numpys(options):
+    ties = np.array([[1.0, 0.0] * 20, [2.0, 2.0, 1.0, 1.0] * 10])
+    want = np.argsort(ties, **options)
+    assert np.array_equal(fnp.argsort(ties, **options), want)
+    orders = []
+    written = lambda x: (orders.append(np.argsort(ties * x, **options)), x)[1]
+    grad(written)(1.0)
+    vmap(written)(np.ones(2))
+    assert np.array_equal(orders[0], want)
+    assert np.array_equal(fnp.argsort(jnp.asarray(ties)), np.argsort(ties, stable=True))
 
 
 def test_nan_sorts_to_the_end():

@@ -436,7 +436,7 @@ class interp1d:  # noqa: N801  (SciPy's name)
         x, y = [a if backend.is_inexact(a) else fnp.astype(a, float) for a in (as_value(x), as_value(y))]
         self.axis = axis % len(backend.shape_of(y))
         if not assume_sorted:
-            order = fnp.argsort(x)
+            order = fnp.argsort(x, stable=True)
             x, y = fnp.take(x, order), fnp.take(y, order, axis=self.axis)
         self.x, self.y = _knots("interpolate.interp1d", x, y, self.axis)
         self.kind = kind

@@ -118,7 +118,7 @@ class KDTree:
             return self.plain.query(plain, k, eps, p, bound, workers)[1]
         # under vmap or JAX: compare all distances
         far = self._distances(x[..., None, :], self.data, p)
-        order = fnp.argsort(far, axis=-1)
+        order = fnp.argsort(far, axis=-1, stable=True)
         order = fnp.where(fnp.take_along_axis(far, order, axis=-1) < bound, order, self.n)
         wanted = np.arange(1, k + 1) if isinstance(k, (int, np.integer)) else np.asarray(k)
         n = self.n
