@@ -246,8 +246,8 @@ _WITHOUT_NUMBERS = (
 
 
 def is_date_or_text(x: Any) -> bool:
-    """Whether ``x`` is an array or a NumPy scalar of dates, times or texts."""
-    return issubclass(type(x), (np.ndarray, np.generic)) and x.dtype.kind in "MmSUT"
+    """Whether ``x`` is a text, or an array or a NumPy scalar of dates, times or texts."""
+    return isinstance(x, (str, bytes)) or (issubclass(type(x), (np.ndarray, np.generic)) and x.dtype.kind in "MmSUT")
 
 
 def has_foreign_byte_order(x: Any) -> bool:

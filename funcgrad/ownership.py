@@ -80,7 +80,7 @@ def unshare_results(values: list[Any]) -> list[Any]:
             continue
         # fast path: an array with its own memory
         alone = sys.getrefcount(values[i]) == _ENTRY and values[i].base is None and values[i].flags.writeable
-        if not alone and not _has_unshared_memory(values, i):
+        if not alone and not has_unshared_memory(values, i):
             values[i] = values[i].copy("K")
     return values
 
@@ -92,15 +92,19 @@ def is_first_unshared(values: list[Any]) -> bool:
     return _references_at(values, 0) == _ENTRY
 
 
-def _has_unshared_memory(values: list[Any], i: int) -> bool:
-    """Whether the memory of entry ``i``, an array, can be reached only through this entry."""
+def has_unshared_memory(values: list[Any], i: int, part: bool = False) -> bool:
+    """Whether the memory of entry ``i``, an array, can be reached only through this entry.
+
+    The entry may be a view of a whole array that only this view holds, such as a reshaped result; or, with ``part``,
+    of a part of an array.
+    """
     if sys.getrefcount(values[i]) != _ENTRY:
         return False
     base = values[i].base
     if base is None:
         return bool(values[i].flags.writeable)
-    # a view of a whole array that only this view holds, such as a reshaped result
-    whole = type(base) is ndarray and base.base is None and base.size == values[i].size and 0 not in values[i].strides
+    whole = type(base) is ndarray and base.base is None
+    whole = whole and (part or (base.size == values[i].size and 0 not in values[i].strides))
     del base
     # ``flags.writeable`` of a broadcast array may warn; it is read last, when the array cannot be a broadcast one
     return whole and _references_of_base(values, i) == _BASE and bool(values[i].flags.writeable)

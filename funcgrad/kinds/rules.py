@@ -199,7 +199,7 @@ def _compute_other_constants(primitive: Primitive, args: tuple[Any, ...], params
 def _is_comparable(x: Any) -> bool:
     """Whether NumPy compares ``x``: None, dates, texts, or an array of objects, which may hold traced numbers."""
     is_array_of_objects = type(x) is np.ndarray and x.dtype == object
-    return is_array_of_objects or x is None or isinstance(x, str) or backend.is_date_or_text(x)
+    return is_array_of_objects or x is None or backend.is_date_or_text(x)
 
 
 def _unpack_traced(

@@ -3,8 +3,9 @@
 The code shows which names are called, but not whether a local variable or an entry of a table holds a class. So
 the function is compiled again from its source, with ``⟨called⟩(dtype)(x)`` for ``dtype(x)`` and
 ``⟨called⟩(kinds["rate"])(x)`` for ``kinds["rate"](x)``, and likewise for ``pd.Series(x)`` if the function, or one
-around it, imports ``pd``; ``x.copy()`` becomes ``⟨.copy⟩(x)``. If there is no source, or the source has changed, the
-code stays unchanged.
+around it, imports ``pd``; ``x.copy()`` becomes ``⟨.copy⟩(x)``. ``A = matrix.toarray()`` becomes
+``A = ⟨assigned⟩(matrix.toarray())``, so that traced values can be written to ``A`` whatever code made it. If there is
+no source, or the source has changed, the code stays unchanged.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ def with_local_calls(code: CodeType) -> CodeType:
 
 
 class _Calls(ast.NodeTransformer):
-    """Wrap variables and table entries that are called, and replace calls of the ``CALLED_METHODS``.
+    """Wrap variables and table entries that are called and results that are assigned; replace ``CALLED_METHODS``.
 
     Args:
         names: local variables.
@@ -71,9 +72,24 @@ class _Calls(ast.NodeTransformer):
             self.changed = True
         return node
 
+    def visit_Assign(self, node: ast.Assign) -> Any:
+        """Wrap the results of calls, parts of them and arithmetic with them."""
+        self.generic_visit(node)
+        if isinstance(node.value, ast.Tuple):
+            node.value.elts = list(map(self._assigned, node.value.elts))
+        else:
+            node.value = self._assigned(node.value)
+        return node
+
+    def _assigned(self, node: ast.expr) -> ast.expr:
+        return self._wrapped("assigned", node) if _is_made_by_call(node) else node
+
     def _asked(self, node: ast.expr) -> ast.expr:
+        return self._wrapped("called", node)
+
+    def _wrapped(self, helper: str, node: ast.expr) -> ast.expr:
         self.changed = True
-        return ast.copy_location(ast.Call(ast.Name(call_name("called"), ast.Load()), [node], []), node)
+        return ast.copy_location(ast.Call(ast.Name(call_name(helper), ast.Load()), [node], []), node)
 
     def _is_class(self, node: ast.expr) -> bool:
         return self._is_of_module(node) or self._is_local(node)
@@ -83,6 +99,15 @@ class _Calls(ast.NodeTransformer):
 
     def _is_of_module(self, node: ast.expr) -> bool:
         return isinstance(node, ast.Attribute) and node.attr in _CLASSES and self._is_local(node.value)
+
+
+def _is_made_by_call(node: ast.expr) -> bool:
+    """Whether a call makes the value of an expression, which may be a part of its result or computed from it."""
+    while isinstance(node, (ast.Subscript, ast.Attribute)):
+        node = node.value
+    if isinstance(node, ast.BinOp):
+        return _is_made_by_call(node.left) or _is_made_by_call(node.right)
+    return isinstance(node, ast.Call)
 
 
 def _variables(code: CodeType) -> frozenset[str]:

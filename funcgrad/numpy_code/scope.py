@@ -29,6 +29,7 @@ from funcgrad.numpy_code.names import is_mirrored, replacement_in_calls
 from funcgrad.numpy_code.reading import READER_MODULES, TABLE_CLASSES
 from funcgrad.numpy_code.replacements import current_run
 from funcgrad.numpy_code.xarrays import MISSING_OVERRIDES
+from funcgrad.ownership import has_unshared_memory, is_temporary
 
 _MISSING: Any = object()
 #: Key under which the globals of a rebuilt function keep their ``Globals``.
@@ -374,10 +375,26 @@ def _join_of(x: Any, *args: Any, **kwargs: Any) -> Any:
     return as_format_string(x.join(*args, **kwargs))
 
 
+def _assigned(x: Any) -> Any:
+    """Return what a call made; traced values can be written to arrays that nothing else holds.
+
+    Code that is not rebuilt makes such arrays: compiled code, methods of objects of SciPy and pandas.
+    """
+    kind = type(x)
+    if kind is not np.ndarray and not (kind is tuple and is_temporary(x)):
+        return x
+    parts = [x] if kind is np.ndarray else list(x)
+    del x
+    for i in range(len(parts)):
+        if type(parts[i]) is np.ndarray and has_unshared_memory(parts, i, part=True):
+            parts[i] = as_writable(parts[i])
+    return parts[0] if kind is np.ndarray else tuple(parts)
+
+
 #: Functions that ``with_local_calls`` inserts into code, by the names that it uses for them.
 _CALL_HELPERS: dict[str, Callable[..., Any]] = {
-    "called": replacement_in_calls, ".__array__": _array_of, ".copy": _copy_of, ".astype": _astype_of,
-    ".join": _join_of,
+    "called": replacement_in_calls, "assigned": _assigned, ".__array__": _array_of, ".copy": _copy_of,
+    ".astype": _astype_of, ".join": _join_of,
 }  # fmt: skip
 
 

@@ -39,7 +39,7 @@ nanargmax: Operation = nondifferentiable("nanargmax", _position_of("nanargmax"),
 nanargmin: Operation = nondifferentiable("nanargmin", _position_of("nanargmin"), batch="axis")
 
 
-def _argsort(xp: Any, x: Any, *, axis: int, kind: str = "stable") -> Any:
+def _argsort(xp: Any, x: Any, *, axis: int, kind: Any = "stable") -> Any:
     return np.argsort(x, axis, kind) if xp is np else xp.argsort(x, axis, stable=True)
 
 

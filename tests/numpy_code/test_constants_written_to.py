@@ -1,13 +1,19 @@
 """Arrays that a function makes from constants, by any NumPy function, accept writes of traced values."""
 
+import copy
+import pickle
+
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.linalg
 import scipy.special
 from helpers import differences
+from scipy import integrate, interpolate, optimize, signal, sparse, special
 
 import funcgrad.numpy as fnp
 from funcgrad import grad, jvp, vmap
+from funcgrad.errors import ConversionError
 
 B = np.array([1.0, 2.0, 3.0])
 M = np.array([[2.0, 1.0, 0.0], [1.0, 3.0, 1.0], [0.0, 1.0, 4.0]])
@@ -79,6 +85,107 @@ def test_write_to_view_of_constant_raises_or_updates_base():
         return np.sum(left * right)
 
     assert grad(of_parts)(2.0) == pytest.approx(5.0)
+
+
+def of_sparse_matrix(x):
+    A = sparse.diags_array([np.ones(3), np.ones(2)], offsets=[0, 1]).toarray()
+    A[0, 0] = x
+    A.T[1] *= x
+    return (A**2).sum() + np.linalg.det(A)
+
+
+def of_part_of_sparse_matrix(x):
+    row = 2 * sparse.eye_array(3).toarray()[1]
+    row[0] = x
+    return (row**2).sum()
+
+
+def of_spline(x):
+    left, right = np.split(interpolate.CubicSpline([0, 1, 2.0], [1, 2, 4.0])(np.linspace(0, 2, 4)), 2)
+    left[0] = x
+    return left.sum() * right.sum()
+
+
+def of_equation(x):
+    y = integrate.solve_ivp(lambda t, y: -y, (0, 1), [1.0, 2.0]).y[:, -1]
+    y[0] *= x
+    return (y**2).sum()
+
+
+def of_table(x):
+    column = pd.DataFrame({"a": [1.0, 2.0]})["a"].to_numpy(copy=True)
+    column[0] = x
+    return (column**2).sum()
+
+
+def of_vectorized(x):
+    made = np.vectorize(lambda t: t * t + 1)(np.arange(3.0))
+    objects = np.frompyfunc(lambda t: t + 1, 1, 1)(np.arange(3.0)).astype(float)
+    made[1] *= x
+    objects += x
+    return (made**2).sum() + (objects**2).sum()
+
+
+def of_copies(x):
+    first, second = copy.deepcopy(B), pickle.loads(pickle.dumps(M))
+    first[0], second[0] = x, x
+    return (first**2).sum() + (second**2).sum()
+
+
+def of_pair(x):
+    numerator, denominator = signal.butter(2, 0.3)
+    numerator[0] *= x
+    zeros = special.jn_zeros(1, 2)
+    zeros[1] = x
+    return (numerator**2).sum() + denominator.sum() + (zeros**2).sum()
+
+
+def of_texts(x):
+    made = np.char.add(["1", "2"], ".5").astype(float)
+    made[0] *= x
+    return (made**2).sum()
+
+
+class Holder:
+    def __init__(self):
+        self.values = sparse.eye_array(3).toarray()
+
+    def row(self):
+        return self.values[0]
+
+
+def of_parts_of_object(x):
+    holder = Holder()
+    row, same = holder.row(), holder.values
+    row[1] = x
+    same[2] *= x
+    return (holder.values**2).sum()
+
+
+@pytest.mark.counts
+@pytest.mark.parametrize(
+    "fun",
+    [
+        *(of_sparse_matrix, of_part_of_sparse_matrix, of_spline, of_equation, of_table, of_vectorized, of_copies),
+        *(of_pair, of_texts, of_parts_of_object),
+    ],
+)
+def test_arrays_that_other_code_made_accept_traced_values(fun):
+    expected = differences(fun, 1.3)
+    assert grad(fun)(1.3) == pytest.approx(expected, rel=1e-6)
+    assert jvp(fun, (1.3,), (1.0,))[1] == pytest.approx(expected, rel=1e-6)
+    assert vmap(grad(fun))(np.array([1.3, 0.7]))[0] == pytest.approx(expected, rel=1e-6)
+
+
+def test_array_that_other_code_keeps_refuses_traced_values():
+    def fun(x):
+        found = optimize.minimize(lambda z: ((z - 1) ** 2).sum(), np.zeros(2))
+        part = found.x
+        part[0] *= x
+        return found.x.sum()
+
+    with pytest.raises(ConversionError):
+        grad(fun)(1.3)
 
 
 def test_constants_are_unchanged_after_run():

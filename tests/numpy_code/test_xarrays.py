@@ -281,5 +281,5 @@ def test_refused():
     with as_written(), pytest.raises(ConversionError, match="xarray accepts no traced values here"):
         grad(lambda x: line(x).interp(t=1.5))(X)
     apart = lambda x: line(np.where(x > 0, x, np.nan)).interpolate_na("t").sum()
-    with pytest.raises(ConversionError, match="batch"):
+    with pytest.raises(ConcretizationError, match="differs between examples"):
         vmap(apart)(np.stack([X, -X]))
