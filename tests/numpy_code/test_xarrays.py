@@ -10,7 +10,7 @@ import xarray as xr
 from helpers import differences
 
 from funcgrad import as_written, grad, hessian, jvp, value_and_grad, vmap
-from funcgrad.errors import ConversionError, ReadOnlyError
+from funcgrad.errors import ConcretizationError, ConversionError, ReadOnlyError
 
 T = np.array([0.0, 1.0, 2.5, 3.0, 4.0, 6.0])
 X = np.array([0.3, -1.2, 0.8, 1.7, -0.4, 0.9])
