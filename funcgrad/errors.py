@@ -63,6 +63,8 @@ class ConversionError(ConcretizationError, InputError):
 
     #: Whether compiled code raised the error; compiled code takes no traced values, however the function is rebuilt.
     compiled = False
+    #: Whether the function changed an ordinary array that it had used; arrays of rebuilt code notice writes.
+    overwritten = False
 
 
 class NoRuleError(NotDifferentiableError, ConversionError):

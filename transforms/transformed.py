@@ -11,7 +11,7 @@ import inspect
 import operator
 import sys
 from collections.abc import Callable
-from types import MethodType
+from types import FunctionType, MethodType
 from typing import Any, Generic, NoReturn, ParamSpec, TypeVar
 
 import numpy as np
@@ -23,9 +23,9 @@ from funcgrad.numpy.hints import add_hint
 from funcgrad.numpy.tables import LIBRARIES, REGISTERED, register_loaded
 from funcgrad.numpy_code import (
     Rebuilt,
-    built_before,
     check_refused,
     is_conversion,
+    known_codes,
     rebuilt_if_known,
     restore_refusal,
     retry_rebuilt,
@@ -101,9 +101,13 @@ class Transformed(Generic[P, R]):
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Run the transformed function."""
-        run, options, given = self.run, self.options, self.fun
-        if built_before:
-            given = self._rebuilt_if_known() if self._rebuilt is None or last_entered() is not None else self._rebuilt
+        run, options = self.run, self.options
+        given: Any = self._rebuilt
+        if given is None or last_entered() is not None:
+            given = self.fun
+            known = known_codes.get(id(given.__code__)) if type(given) is FunctionType else None
+            if type(given) is not Transformed and (known is None or known.stored):  # not known to run as it is written
+                given = self._rebuilt_if_known()
         outer_refusals = take_refusal() if pending_refusals else None
         try:
             found = run(given, options, args, kwargs)

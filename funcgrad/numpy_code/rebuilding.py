@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from contextlib import ContextDecorator
 from threading import get_ident
-from types import FunctionType, MethodType
+from types import CodeType, FunctionType, MethodType
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from funcgrad.numpy.concretization import RefusedInWorker, latest_rebuilt_run
 from funcgrad.numpy_code.calls import IdentityCache
 from funcgrad.numpy_code.classes import has_rebuilt_class, original, with_original_namedtuples
 from funcgrad.numpy_code.functions import Built, has_same_values, rebuild_closure
+from funcgrad.numpy_code.overwriting import FirstCall, is_looking, may_change_arrays
 from funcgrad.numpy_code.reading import reads_texts
 from funcgrad.numpy_code.replacements import PLAIN_TYPES, end_run, run_of_thread
 from funcgrad.numpy_code.scope import globals_object, refresh
@@ -260,10 +261,10 @@ def is_as_written() -> bool:
     return last_entered() is not None and current().as_written
 
 
-#: How much is rebuilt (the level) of each function that converted something, by its code.
+#: How much is rebuilt (the level) of each function that was called before, by its code; 0 for nothing.
 _LEVELS_BY_CODE = IdentityCache()
-#: Entries of ``_LEVELS_BY_CODE``, by the ``id`` of the code: with none, no caller needs ``rebuilt_if_known``.
-built_before = _LEVELS_BY_CODE.entries
+#: Entries of ``_LEVELS_BY_CODE``, by the ``id`` of the code.
+known_codes = _LEVELS_BY_CODE.entries
 #: Rebuilt functions that ``rebuilt_if_known`` returned last, by the ``id`` of their code.
 _LATEST: dict[int, Rebuilt] = {}
 _MANY = 64
@@ -284,9 +285,10 @@ def _code_of(fun: Any) -> Any:
 
 
 def rebuilt_if_known(fun: Any) -> Any:
-    """Return ``fun`` rebuilt if it has converted a traced value before, unless it handles conversions itself."""
-    if not built_before:
-        return fun
+    """Return ``fun`` rebuilt if it has converted a traced value before, unless it handles conversions itself.
+
+    At its first call a function that may change arrays is returned as a ``FirstCall``.
+    """
     kind = type(fun)
     if kind is FunctionType:
         code = fun.__code__
@@ -296,8 +298,10 @@ def rebuilt_if_known(fun: Any) -> Any:
         return fun
     else:
         code = _code_of(fun)
-    found = built_before.get(id(code))
-    if found is None or found() is not code or is_as_written():
+    found = known_codes.get(id(code))
+    if found is None or found() is not code:
+        return fun if code is None else _at_first_call(fun, code)
+    if not found.stored or is_as_written():
         return fun
     if kind is not FunctionType:
         return Rebuilt(fun, found.stored)
@@ -307,6 +311,16 @@ def rebuilt_if_known(fun: Any) -> Any:
             _LATEST.clear()
         made = _LATEST[id(code)] = Rebuilt(fun, found.stored)
     return made
+
+
+def _at_first_call(fun: Any, code: CodeType) -> Any:
+    """Return ``fun`` as a ``FirstCall`` if it may change arrays; else note that it runs as it is written."""
+    if is_looking():
+        return fun
+    if may_change_arrays(fun):
+        return FirstCall(fun, lambda: _LEVELS_BY_CODE.put(code, 0))
+    _LEVELS_BY_CODE.put(code, 0)
+    return fun
 
 
 def run_or_rebuild(fun: Any, work: Callable[[Any], Any]) -> Any:
@@ -392,12 +406,13 @@ def retry_rebuilt(fun: Any, given: Any, work: Callable[[Any], Any], error: Excep
     first, before = error, None
     try:
         while level < WRITABLE_ARRAYS and is_conversion(error, before) and _can_be_rebuilt(fun):
-            level += 1
+            level = WRITABLE_ARRAYS if getattr(error, "overwritten", False) else level + 1
             _log("%r is run %s: %s", fun, _LEVELS[level], error)
             try:
                 pending_refusals.pop(get_ident(), None)
                 built = Rebuilt(fun, level)
-                found = work(built)
+                looks = level < WRITABLE_ARRAYS and not is_looking() and may_change_arrays(fun)
+                found = work(FirstCall(built, lambda: None) if looks else built)
                 if pending_refusals:
                     check_refused(built)
             except Exception as other:
@@ -450,9 +465,10 @@ _REFUSALS_OF_C = (
 def run_rebuilt(fun: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     """Run ``fun(*args, **kwargs)`` rebuilt from the start, and with its constant arrays replaced if that is needed."""
     given = rebuilt_if_known(fun)
+    looks = type(given) is FirstCall
     given = given if type(given) is Rebuilt else Rebuilt(fun, FUNCTIONS)
     try:
-        return given(*args, **kwargs)
+        return FirstCall(given, lambda: None)(*args, **kwargs) if looks else given(*args, **kwargs)
     except Exception as error:
         return retry_rebuilt(fun, given, lambda fun: fun(*args, **kwargs), error)
 

@@ -161,6 +161,8 @@ def test_write_clears_cotangent_in_place(value):
     expected = CT.copy()
     expected[3] = 0.0
     expected[0] += CT[3] * (value(X) != 0.0)
+    vjp(written, X)  # the first call looks for arrays that change, and refers to them
+    addresses.clear()
     np.testing.assert_array_equal(vjp(written, X)[1](CT)[0], expected)
     np.testing.assert_array_equal(CT, kept)
     assert addresses[0] == addresses[1]
@@ -268,7 +270,10 @@ def test_writes_go_to_unshared_memory(write, shape, mode):
             moved.append(memory(y) != before)
         return fnp.sum(y * y)
 
-    WRITTEN_IN[mode](fun, np.linspace(0.5, 1.5, 50))
+    x = np.linspace(0.5, 1.5, 50)
+    WRITTEN_IN[mode](fun, x)  # the first call looks for arrays that change, and refers to them
+    moved.clear()
+    WRITTEN_IN[mode](fun, x)
     assert moved
     assert not any(moved)
 

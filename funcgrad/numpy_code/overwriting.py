@@ -1,0 +1,188 @@
+"""Ordinary arrays that a function uses and changes afterwards, such as ``w *= 0.9`` after ``w * x``.
+
+Records refer to the arrays that an operation used, so reverse mode would use the new numbers. To compare every array
+with its numbers at the time of use would slow down small programs. So the first call of a function whose code may
+change arrays compares them, and a function that does change one is rebuilt with arrays that notice writes.
+"""
+
+from __future__ import annotations
+
+import dis
+import zlib
+from collections.abc import Iterator
+from contextlib import ExitStack
+from functools import partial
+from types import CodeType, FunctionType, MethodType
+from typing import Any
+
+import numpy as np
+
+from funcgrad.blocks import Block, Watcher, current
+from funcgrad.core import Primitive, Trace
+from funcgrad.errors import ConversionError
+from funcgrad.numpy_code.libraries import is_kept, package_of
+
+#: Largest number of operations, and of bytes of arrays, that the first call looks at: a loop soon repeats itself.
+_MOST_OPERATIONS, _MOST_BYTES = 1_000, 1 << 27
+#: Size from which on a sum of the bytes stands for the numbers of an array.
+_LARGE = 256
+_STORING = {dis.opmap[name] for name in ("STORE_SUBSCR", "STORE_SLICE") if name in dis.opmap}
+_BINARY, _IN_PLACE = dis.opmap["BINARY_OP"], range(13, 26)
+#: Methods and functions that change an array.
+_CHANGING = {"at", "copyto", "fill", "fill_diagonal", "partition", "place", "put", "put_along_axis", "putmask"}
+_CHANGING |= {"itemset", "setfield", "shuffle", "sort"}
+#: Largest number of functions whose code is looked at.
+_MOST_FUNCTIONS = 100
+
+
+def may_change_arrays(fun: Any) -> bool:
+    """Whether the code of ``fun``, or of functions and methods that it names, has steps that can change an array."""
+    return any(map(_changes, _reachable(fun)))
+
+
+def _changes(code: CodeType) -> bool:
+    if not _CHANGING.isdisjoint(code.co_names):
+        return True
+    steps = zip(code.co_code[::2], code.co_code[1::2], strict=True)
+    if any(op in _STORING or (op == _BINARY and arg in _IN_PLACE) for op, arg in steps):
+        return True
+    return any("out" in c if type(c) is tuple else type(c) is CodeType and _changes(c) for c in code.co_consts)
+
+
+def _reachable(fun: Any) -> Iterator[CodeType]:
+    """Generate the codes of ``fun`` and of the functions, methods and classes of the program that it names."""
+    waiting: list[Any] = [fun]
+    seen: set[CodeType] = set()
+    while waiting and len(seen) < _MOST_FUNCTIONS:
+        value = waiting.pop()
+        if type(value) is MethodType:
+            waiting.append(value.__self__)
+            value = value.__func__
+        if type(value) is not FunctionType:
+            kind = value if isinstance(value, type) else type(value)
+            inner = [getattr(value, name, None) for name in ("func", "fun", "__wrapped__")] if kind is not value else []
+            waiting += [x for x in inner if callable(x)]
+            if not _is_of_library(kind):
+                waiting += [x for x in vars(kind).values() if type(x) is FunctionType and x.__code__ not in seen]
+            continue
+        if value.__code__ in seen or _is_of_library(value):
+            continue
+        seen.add(value.__code__)
+        yield value.__code__
+        waiting += [value.__globals__[name] for name in _names(value.__code__) if name in value.__globals__]
+        waiting += _contents(value)
+
+
+def _names(code: CodeType) -> set[str]:
+    return set(code.co_names).union(*[_names(c) for c in code.co_consts if type(c) is CodeType])
+
+
+def _contents(fun: FunctionType) -> list[Any]:
+    found = list(fun.__defaults__ or ())
+    for cell in fun.__closure__ or ():
+        try:
+            found.append(cell.cell_contents)
+        except ValueError:  # the variable has no value yet
+            pass
+    return found
+
+
+def _is_of_library(x: Any) -> bool:
+    module = getattr(x, "__module__", None)
+    return package_of(module) in ("numpy", "scipy", "funcgrad") or (module != "builtins" and is_kept(module))
+
+
+class FirstCall:
+    """``fun``, to be called once: it raises an error if it changes an array that it has used."""
+
+    __slots__ = ("done", "fun")
+
+    def __init__(self, fun: Any, done: Any) -> None:
+        self.fun, self.done = fun, done
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the function.
+
+        Raises:
+            ConversionError: an operation used an array that the function changed afterwards.
+        """
+        with ExitStack() as stack:
+            look = _Look(current().watcher, stack)
+            stack.enter_context(Block(lambda state: state._replace(watcher=look)))
+            out = self.fun(*args, **kwargs)
+        look.check()
+        self.done()
+        return out
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.fun, name)
+
+
+def is_looking() -> bool:
+    """Whether a ``FirstCall`` is running in this context: it looks at all operations inside."""
+    return type(current().watcher) is _Look
+
+
+class _Look:
+    """Watcher that notes the ordinary arrays that operations use, and their numbers.
+
+    Args:
+        outer: the watcher around this one, which does all else; or None.
+        stack: what to close when enough operations were looked at.
+    """
+
+    def __init__(self, outer: Watcher | None, stack: ExitStack) -> None:
+        self.nans, self.all = outer is not None and outer.nans, outer is not None and outer.all
+        self.meter = None if outer is None else outer.meter
+        self.dropped: list[Any] = [] if outer is None else outer.dropped
+        self._outer, self._stack = outer, stack
+        self._left, self._bytes = _MOST_OPERATIONS, _MOST_BYTES
+        self._noted: dict[int, tuple[np.ndarray, Any, str]] = {}
+
+    def begin(self, trace: Trace) -> Any:
+        """Return the ``cuts`` of a new trace."""
+        return None if self._outer is None else self._outer.begin(trace)
+
+    def process(self, trace: Trace, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        """Let ``trace`` process the operation."""
+        for x in args:
+            if type(x) is np.ndarray:
+                self._note(x, primitive.name)
+        self._left -= 1
+        if not self._left or self._bytes < 0:
+            self._stack.close()
+        process = trace.process if self._outer is None else partial(self._outer.process, trace)
+        return process(primitive, args, params)
+
+    def note_stopped(self, trace: Trace, args: tuple[Any, ...]) -> None:
+        """Note an operation that ``no_grad`` hides from ``trace``."""
+        if self._outer is not None:
+            self._outer.note_stopped(trace, args)
+
+    def backward_pass(self, pending: dict[int, Any]) -> Any:
+        """Return the watcher of a backward pass inside of the function."""
+        return None if self._outer is None else self._outer.backward_pass(pending)
+
+    def _note(self, x: np.ndarray, name: str) -> None:
+        if id(x) not in self._noted:
+            self._bytes -= x.nbytes
+            self._noted[id(x)] = x, _numbers(x), name
+
+    def check(self) -> None:
+        """Raise an error if a noted array has other numbers."""
+        for x, numbers, name in self._noted.values():
+            if _numbers(x) != numbers:
+                error = ConversionError(
+                    f"{name}: the function changed an array after this operation had used it, got {x.dtype}"
+                    f"{list(x.shape)}, so that reverse mode would use the new numbers. Make a new array, as w = w * "
+                    "0.9 in place of w *= 0.9."
+                )
+                error.overwritten = True
+                raise error
+
+
+def _numbers(x: np.ndarray) -> Any:
+    if x.size < _LARGE:
+        return x.tobytes()
+    whole: Any = np.ascontiguousarray(x)
+    return zlib.crc32(whole.data.cast("B"))

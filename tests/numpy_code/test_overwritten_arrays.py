@@ -1,0 +1,176 @@
+"""Functions that use an ordinary array and change it afterwards: derivatives are those for the numbers used."""
+
+import math
+
+import numpy as np
+import pytest
+from helpers import close, differences
+
+import funcgrad.numpy as fnp
+from funcgrad import (
+    as_written,
+    checkpoint,
+    debug_nans,
+    grad,
+    hessian,
+    jit,
+    jvp,
+    linearize,
+    trace,
+    value_and_grad,
+    vjp,
+    vmap,
+)
+from funcgrad.errors import ConversionError
+from funcgrad.interop import from_numpy
+
+
+def decaying_weights(x):
+    weights, total = np.ones(3), 0.0
+    for _ in range(3):
+        total = total + (weights * x**2).sum()
+        weights *= 0.9
+    return total
+
+
+def element(x):
+    table = np.arange(6.0).reshape(2, 3)
+    y = table @ x**2
+    table[0, 1] = 7.0
+    table[:, 2] += 1.0
+    return y.sum() + (table[0] * x).sum()
+
+
+def out_argument(x):
+    weights = np.array([3.0, 1.0, 2.0])
+    y = (x * weights) ** 2
+    weights.sort()
+    z = (x * weights).sum() ** 2
+    np.add(weights, 1.0, out=weights)
+    return y.sum() + z
+
+
+def part(x):
+    whole = np.linspace(1.0, 2.0, 6)
+    half = whole[3:]
+    y = np.sin(whole[:3] * x) * half
+    half[:] = 0.0
+    whole[:3] = 0.5
+    return y.sum()
+
+
+def decayed(w):
+    w *= 0.5
+
+
+def helper_changes_it(x):
+    weights = np.ones(3)
+    y = weights * np.exp(x)
+    decayed(weights)
+    return (y * weights).sum()
+
+
+class Model:
+    def __init__(self):
+        self.weights = np.ones(3)
+
+    def step(self):
+        self.weights[0] += 1.0
+
+    def value(self, x):
+        total = 0.0
+        for _ in range(3):
+            total = total + (self.weights * x**2).sum()
+            self.step()
+        return total
+
+
+def object_changes_it(x):
+    return Model().value(x)
+
+
+def conversions_too(x):
+    weights = np.ones(3)
+    y = sum(math.sin(v) * w for v, w in zip(x, weights, strict=True)) + (x**2 * weights).sum()
+    weights[1] = 0.0
+    return y
+
+
+def large(x):
+    weights = np.ones((100, 3))
+    y = (weights * x**2).sum()
+    weights[0, 0] = 0.0
+    return y + (weights * x).sum()
+
+
+def written_in_funcgrad(x):
+    weights = np.ones(3)
+    y = fnp.sum(fnp.square(x) * weights)
+    weights *= 2.0
+    return y
+
+
+FUNCTIONS = [
+    *(decaying_weights, element, out_argument, part, helper_changes_it, object_changes_it, conversions_too, large),
+    written_in_funcgrad,
+]
+X = np.array([0.4, 1.1, -0.7])
+
+
+@pytest.mark.parametrize("fun", FUNCTIONS)
+def test_derivatives_are_those_for_the_numbers_that_were_used(fun):
+    want = np.array([differences(lambda t, e=e: fun(X + t * e), 0.0) for e in np.eye(3)])
+    close(grad(fun)(X), want, rtol=1e-7, atol=1e-9)
+    close(vjp(fun, X)[1](1.0)[0], want, rtol=1e-7, atol=1e-9)
+    close([linearize(fun, X)[1](e) for e in np.eye(3)], want, rtol=1e-7, atol=1e-9)
+    close(grad(checkpoint(fun))(X), want, rtol=1e-7, atol=1e-9)
+    close(vmap(grad(fun))(np.stack([X, X + 0.1]))[0], want, rtol=1e-7, atol=1e-9)
+    recorded = jit(grad(fun), backend="numpy")
+    close([recorded(X), recorded(X)], [want, want], rtol=1e-7, atol=1e-9)
+    close(jit(grad(fun))(X), want, rtol=1e-7, atol=1e-9)
+    second = jvp(grad(fun), (X,), (np.ones(3),))[1]
+    h = 1e-5
+    close(second, (grad(fun)(X + h) - grad(fun)(X - h)) / (2 * h), rtol=1e-6, atol=1e-7)
+    close(hessian(fun)(X) @ np.ones(3), second, rtol=1e-10)
+    assert value_and_grad(fun)(X)[0] == pytest.approx(fun(X), rel=1e-14)
+
+
+@pytest.mark.parametrize("fun", FUNCTIONS)
+def test_first_call_finds_the_change(fun):
+    """Check each way to the first call, with a new code each time: what is known is kept by the code."""
+    new = lambda: type(fun)(fun.__code__.replace(), fun.__globals__)
+    want = grad(fun)(X)
+    close(grad(from_numpy(new()))(X), want)
+    close(grad(new(), strict=True)(X), want)
+    close(vmap(grad(new()))(X[None])[0], want)
+    close(grad(lambda x: grad(new())(x) @ X)(X), grad(lambda x: grad(fun)(x) @ X)(X))
+    with debug_nans():
+        close(grad(new())(X), want)
+
+
+def test_as_written_names_the_operation():
+    def fun(x):
+        weights = np.ones(3)
+        y = x * weights
+        weights += 1.0
+        return y.sum()
+
+    with as_written(), pytest.raises(ConversionError, match=r"multiply: the function changed an array.*float64\[3\]"):
+        grad(fun)(X)
+    close(grad(fun)(X), np.ones(3))
+
+
+def test_function_that_changes_arrays_before_it_uses_them_runs_as_written():
+    def fun(x):
+        table, names = np.zeros((3, 3)), {}
+        for i in range(3):
+            table[i, i] = 2.0
+            names[i] = i
+        total = 0.0
+        for row in table @ x:
+            total += row**2
+        return total
+
+    close(grad(fun)(X), 8 * X)
+    assert not trace(fun)(X).rebuilt
+    assert trace(decaying_weights)(X).rebuilt
