@@ -237,9 +237,10 @@ def entropy_of_density(built: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def expectation(built: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap ``rv_continuous.expect``: it integrates over the standard distribution, whose support does not move.
+    """Wrap ``rv_continuous.expect``: it integrates over the standard distribution between limits that do not move.
 
-    At an end of a support that moves with location and scale, the derivative of the density may be infinite.
+    At an end of a support that moves with the parameters, the density or its derivative may be infinite, and SciPy's
+    density may be 0 where it jumps. So the integral is over the share of the support, or the distance from its end.
     """
 
     def expect(
@@ -261,15 +262,20 @@ def expectation(built: Callable[..., Any]) -> Callable[..., Any]:
             for end, bound in zip(self._get_support(*args), (lb, ub), strict=True)
         ]
         below, above = self.cdf(ends, *args)
-        fixed = own("transforms.stopping").stop_gradient([below, above, *args])
+        low, high = ends
+        infinite, endless = fnp.isinf(low), fnp.isinf(high)
+        start = fnp.where(infinite, fnp.where(endless, 0.0, high), low)
+        width = fnp.where(fnp.logical_or(infinite, endless), 1.0, high - low)
+        fixed = own("transforms.stopping").stop_gradient([below, above, low, high, start, width, *args])
         inner = fixed[0] + (fixed[1] - fixed[0]) * np.array([0.05, 0.95])  # as SciPy splits body and tails
-        ends[1:1] = self._ppf(inner, *fixed[2:])
+        points = [(x - fixed[4]) / fixed[5] for x in (fixed[2], *self._ppf(inner, *fixed[6:]), fixed[3])]
 
-        def integrand(y: Any, *args: Any) -> Any:
+        def integrand(t: Any, *args: Any) -> Any:
+            y = start + width * t
             x = loc + scale * y
-            return (x if func is None else func(x)) * self.pdf(y, *args)
+            return (x if func is None else func(x)) * self.pdf(y, *args) * width
 
-        total = sum(own("scipy.integrate").quad(integrand, a, b, args=args, **kwds)[0] for a, b in pairwise(ends))
+        total = sum(own("scipy.integrate").quad(integrand, a, b, args=args, **kwds)[0] for a, b in pairwise(points))
         return total / (above - below) if conditional else total
 
     return expect
@@ -541,6 +547,8 @@ DISTRIBUTIONS: dict[tuple[str, str], Callable[..., Any]] = {
     (_DISTRIBUTIONS, "pearson3_gen._ppf"): _pearson3_ppf,
     (_DISTRIBUTIONS, "pearson3_gen._cdf"): _pearson3(_near_normal_cdf, _gamma_cdf, _gamma_sf),
     (_DISTRIBUTIONS, "pearson3_gen._sf"): _pearson3(lambda z, s: _near_normal_cdf(-z, -s), _gamma_sf, _gamma_cdf),
+    # SciPy subtracts from 1; here, the reciprocal has a distribution of the same kind
+    (_DISTRIBUTIONS, "dpareto_lognorm_gen._logsf"): lambda self, x, u, s, a, b: self._logcdf(1 / x, -u, s, b, a),
     # for noncentrality 0, SciPy computes a formula without the noncentrality
     (_DISTRIBUTIONS, "ncx2_gen._pdf"): _method(_noncentral("ncx2_density")),
     (_DISTRIBUTIONS, "ncx2_gen._cdf"): _method(_noncentral("chndtr")),

@@ -220,6 +220,22 @@ def test_kappa4_expectation_in_shapes_that_move_the_support():
         assert grad(mean)(h) == pytest.approx((mean(h + 1e-4) - mean(h - 1e-4)) / 2e-4, rel=1e-6)
 
 
+def test_expectation_where_the_density_jumps_at_an_end_that_moves_with_the_shape():
+    """SciPy's density of tukeylambda is 0 at the end itself, and about 1 beside it."""
+    mean = lambda a: scipy.stats.tukeylambda.expect(lambda x: np.exp(-x * x), (a,), 0.3, 1.7)
+    assert grad(mean)(3.1) == pytest.approx((mean(3.1 + 1e-4) - mean(3.1 - 1e-4)) / 2e-4, rel=1e-6)
+
+
+def test_tail_of_dpareto_lognorm():
+    """Far out the survival function is that of a Pareto distribution, ``x**-a * exp(a * u + (a * s)**2 / 2)``."""
+    p = np.array([1e20, 0.3, 1.2, 1.5, 2.0])
+    slope = grad(lambda p: scipy.stats.dpareto_lognorm.logsf(*p))(p)
+    np.testing.assert_allclose(slope[:3], [-1.5e-20, 1.5, 1.5**2 * 1.2], rtol=1e-12)
+    x = np.array([-1.0, 0.0, 2.0, np.inf])
+    slopes = vmap(grad(lambda x: scipy.stats.dpareto_lognorm.sf(x, *p[1:])))(x)
+    np.testing.assert_allclose(slopes, [0.0, 0.0, -scipy.stats.dpareto_lognorm.pdf(2.0, *p[1:]), 0.0], rtol=1e-12)
+
+
 def mixture(nc, of):
     return mp.nsum(lambda j: mp.exp(-nc / 2) * (nc / 2) ** j / mp.factorial(j) * of(j), [0, mp.inf])
 
