@@ -461,7 +461,8 @@ def _nct_moments(df: Any, nc: Any, count: int) -> list[Any]:
     """Return moments about 0: those of a shifted normal variable times those of the root of df over chi2."""
     gammaln, half = _special().gammaln, 0.5 * df
     shifted = (nc, 1 + nc**2, nc * (3 + nc**2), 3 + nc**2 * (6 + nc**2))[:count]
-    return [m * fnp.exp(k / 2 * fnp.log(half) + gammaln(half - k / 2) - gammaln(half)) for k, m in enumerate(shifted, 1)]
+    logs = [k * fnp.log(half) + gammaln(half - k) - gammaln(half) for k in (0.5, 1.0, 1.5, 2.0)[:count]]
+    return [m * fnp.exp(log) for m, log in zip(shifted, logs, strict=True)]
 
 
 def _ncf_moments(n: Any, d: Any, nc: Any, count: int) -> list[Any]:

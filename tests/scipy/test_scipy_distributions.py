@@ -238,6 +238,21 @@ def test_skewness_and_kurtosis_of_noncentral_distributions(name, shapes):
         assert np.isnan(value_and_grad(of)(np.full_like(p, 2.0))[0])
 
 
+@pytest.mark.parametrize(("name", "shapes"), [("gamma", (1.0,)), ("weibull_min", (1.0,)), ("beta", (1.0, 2.0))])
+def test_density_at_an_end_where_it_is_finite(name, shapes):
+    """Check scale and value at the end itself, and second derivatives in the scale."""
+    of = getattr(scipy.stats, name).logpdf
+    assert grad(of)(0.0, *shapes) == -1.0
+    in_scale = lambda s: of(0.0, *shapes, 0.0, s)
+    assert grad(in_scale)(2.0) == -0.5
+    assert grad(grad(in_scale))(2.0) == 0.25
+    x = np.array([0.0, 0.1, 0.3])
+    slopes = vmap(grad(lambda x, s: of(x, *shapes, 0.0, s), 1), in_axes=(0, None))(x, 2.0)
+    np.testing.assert_allclose(
+        slopes, differences(lambda s: of(x, *shapes, 0.0, s[0]), np.array([2.0]))[:, 0], rtol=1e-8
+    )
+
+
 def test_left_tail_of_skewnorm():
     """Check where the probability is a difference of nearly equal numbers: the slopes have formulas of their own."""
     a, x = 3.0, np.array([-0.4, -1.5, -1.8, -5.0, -np.inf, np.inf])
