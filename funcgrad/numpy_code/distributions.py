@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import partial
-from itertools import pairwise, product
+from itertools import accumulate, pairwise, product
+from operator import mul
 from typing import Any
 
 import numpy as np
@@ -237,9 +238,10 @@ def entropy_of_density(built: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def expectation(built: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap ``rv_continuous.expect``: it integrates over the standard distribution, whose support does not move.
+    """Wrap ``rv_continuous.expect``: it integrates over the standard distribution between limits that do not move.
 
-    At an end of a support that moves with location and scale, the derivative of the density may be infinite.
+    At an end of a support that moves with the parameters, the density or its derivative may be infinite, and SciPy's
+    density may be 0 where it jumps. So the integral is over the share of the support, or the distance from its end.
     """
 
     def expect(
@@ -261,15 +263,20 @@ def expectation(built: Callable[..., Any]) -> Callable[..., Any]:
             for end, bound in zip(self._get_support(*args), (lb, ub), strict=True)
         ]
         below, above = self.cdf(ends, *args)
-        fixed = own("transforms.stopping").stop_gradient([below, above, *args])
+        low, high = ends
+        infinite, endless = fnp.isinf(low), fnp.isinf(high)
+        start = fnp.where(infinite, fnp.where(endless, 0.0, high), low)
+        width = fnp.where(fnp.logical_or(infinite, endless), 1.0, high - low)
+        fixed = own("transforms.stopping").stop_gradient([below, above, low, high, start, width, *args])
         inner = fixed[0] + (fixed[1] - fixed[0]) * np.array([0.05, 0.95])  # as SciPy splits body and tails
-        ends[1:1] = self._ppf(inner, *fixed[2:])
+        points = [(x - fixed[4]) / fixed[5] for x in (fixed[2], *self._ppf(inner, *fixed[6:]), fixed[3])]
 
-        def integrand(y: Any, *args: Any) -> Any:
+        def integrand(t: Any, *args: Any) -> Any:
+            y = start + width * t
             x = loc + scale * y
-            return (x if func is None else func(x)) * self.pdf(y, *args)
+            return (x if func is None else func(x)) * self.pdf(y, *args) * width
 
-        total = sum(own("scipy.integrate").quad(integrand, a, b, args=args, **kwds)[0] for a, b in pairwise(ends))
+        total = sum(own("scipy.integrate").quad(integrand, a, b, args=args, **kwds)[0] for a, b in pairwise(points))
         return total / (above - below) if conditional else total
 
     return expect
@@ -450,6 +457,43 @@ def _ncf_variance(n: Any, d: Any, nc: Any) -> Any:
     return 2 * (d / n) ** 2 * total / ((d - 2) ** 2 * (d - 4))
 
 
+def _nct_moments(df: Any, nc: Any, count: int) -> list[Any]:
+    """Return moments about 0: those of a shifted normal variable times those of the root of df over chi2."""
+    gammaln, half = _special().gammaln, 0.5 * df
+    shifted = (nc, 1 + nc**2, nc * (3 + nc**2), 3 + nc**2 * (6 + nc**2))[:count]
+    logs = [k * fnp.log(half) + gammaln(half - k) - gammaln(half) for k in (0.5, 1.0, 1.5, 2.0)[:count]]
+    return [m * fnp.exp(log) for m, log in zip(shifted, logs, strict=True)]
+
+
+def _ncf_moments(n: Any, d: Any, nc: Any, count: int) -> list[Any]:
+    """Return moments about 0: those of noncentral chi2, from its cumulants, times those of the divisor."""
+    k1, k2, k3, k4 = n + nc, 2 * (n + 2 * nc), 8 * (n + 3 * nc), 48 * (n + 4 * nc)
+    moments = (k1, k2 + k1**2, k3 + 3 * k2 * k1 + k1**3, k4 + 4 * k3 * k1 + 3 * k2**2 + 6 * k2 * k1**2 + k1**4)
+    factors = accumulate([d / (n * (d - 2 * k)) for k in range(1, count + 1)], mul)
+    return [m * factor for m, factor in zip(moments, factors, strict=False)]
+
+
+def _shape_statistic(moments: Callable[..., Any], order: int, position: int, least: int) -> Callable[..., Any]:
+    """Return the skewness or, of order 4, the excess kurtosis; NaN where the degrees of freedom are not above least.
+
+    SciPy's of nct without noncentrality is 1. That of ncf is not in excess: SciPy's Python code subtracts 3.
+    """
+    normal = 3.0 if moments is _nct_moments else 0.0
+
+    def call(*shapes: Any) -> Any:
+        exists = shapes[position] > least
+        inner = [fnp.where(exists, x, least + 1.0) if i == position else x for i, x in enumerate(shapes)]
+        m, second, third, *fourth = moments(*inner, order)
+        variance = second - m * m
+        if fourth:
+            found = (fourth[0] - 4 * m * third + 6 * m * m * second - 3 * m**4) / variance**2 - normal
+        else:
+            found = (third - 3 * m * second + 2 * m**3) / variance**1.5
+        return fnp.where(exists, found, np.nan)
+
+    return call
+
+
 _SPECIAL: dict[str, Callable[..., Any]] = {
     "_log1mexp": _log1mexp,
     "_beta_pdf": lambda x, a, b: _from_funcgrad("special.operations.incomplete", "beta_density")(a, b, x),
@@ -468,10 +512,17 @@ _SPECIAL: dict[str, Callable[..., Any]] = {
     "_ncf_variance": lambda n, d, nc: fnp.where(d > 4, _ncf_variance(n, d, nc), np.nan),
     "_nct_mean": lambda df, nc: fnp.where(df > 1, _nct_mean(df, nc), np.nan),
     "_nct_variance": lambda df, nc: fnp.where(df > 2, df * (1 + nc * nc) / (df - 2) - _nct_mean(df, nc) ** 2, np.nan),
+    **{
+        f"_{name}_{statistic}": _shape_statistic(moments, order, position, step * order)
+        for name, moments, position, step in (("ncf", _ncf_moments, 1, 2), ("nct", _nct_moments, 0, 1))
+        for order, statistic in ((3, "skewness"), (4, "kurtosis_excess"))
+    },
     "_kolmogc": _distributed("kolmogc"),
     "_kolmogci": _distributed("kolmogci"),
     "_kolmogp": _distributed("kolmogorov", order=1),
     "_scaled_exp1": _from_funcgrad("special.operations.hypergeometric", "scaled_exp1"),
+    "_skewnorm_isf": lambda q, loc, scale, a: _stats().skewnorm.isf(q, a),
+    "_skewnorm_ppf": lambda q, loc, scale, a: _stats().skewnorm.ppf(q, a),
     "_smirnovc": _distributed("smirnovc"),
     "_smirnovci": _distributed("smirnovci"),
     "_smirnovp": _distributed("smirnov", order=1),
@@ -541,6 +592,8 @@ DISTRIBUTIONS: dict[tuple[str, str], Callable[..., Any]] = {
     (_DISTRIBUTIONS, "pearson3_gen._ppf"): _pearson3_ppf,
     (_DISTRIBUTIONS, "pearson3_gen._cdf"): _pearson3(_near_normal_cdf, _gamma_cdf, _gamma_sf),
     (_DISTRIBUTIONS, "pearson3_gen._sf"): _pearson3(lambda z, s: _near_normal_cdf(-z, -s), _gamma_sf, _gamma_cdf),
+    # SciPy subtracts from 1; here, the reciprocal has a distribution of the same kind
+    (_DISTRIBUTIONS, "dpareto_lognorm_gen._logsf"): lambda self, x, u, s, a, b: self._logcdf(1 / x, -u, s, b, a),
     # for noncentrality 0, SciPy computes a formula without the noncentrality
     (_DISTRIBUTIONS, "ncx2_gen._pdf"): _method(_noncentral("ncx2_density")),
     (_DISTRIBUTIONS, "ncx2_gen._cdf"): _method(_noncentral("chndtr")),

@@ -9,7 +9,7 @@ from helpers import differences
 from scipy.stats._distr_params import distcont, distdiscrete
 
 import funcgrad.scipy.special as fsp
-from funcgrad import grad, hessian, jacfwd, jacrev, jvp, vjp, vmap
+from funcgrad import grad, hessian, jacfwd, jacrev, jvp, value_and_grad, vjp, vmap
 from funcgrad.errors import ConcretizationError, ConversionError, NotDifferentiableError
 from funcgrad.scipy import stats
 
@@ -218,6 +218,64 @@ def test_kappa4_expectation_in_shapes_that_move_the_support():
 
     for h in (0.3, -0.3):
         assert grad(mean)(h) == pytest.approx((mean(h + 1e-4) - mean(h - 1e-4)) / 2e-4, rel=1e-6)
+
+
+def test_expectation_where_the_density_jumps_at_an_end_that_moves_with_the_shape():
+    """SciPy's density of tukeylambda is 0 at the end itself, and about 1 beside it."""
+    mean = lambda a: scipy.stats.tukeylambda.expect(lambda x: np.exp(-x * x), (a,), 0.3, 1.7)
+    assert grad(mean)(3.1) == pytest.approx((mean(3.1 + 1e-4) - mean(3.1 - 1e-4)) / 2e-4, rel=1e-6)
+
+
+@pytest.mark.parametrize(("name", "shapes"), [("ncf", (3.0, 9.5, 1.2)), ("nct", (9.0, 1.2)), ("nct", (5.5, -0.3))])
+def test_skewness_and_kurtosis_of_noncentral_distributions(name, shapes):
+    p, distribution = np.array(shapes), getattr(scipy.stats, name)
+    for moment in "sk":
+        of = lambda p, moment=moment: distribution.stats(*p, moments=moment) + 0.0
+        value, slope = value_and_grad(of)(p)
+        assert value == pytest.approx(of(p), rel=1e-11)
+        np.testing.assert_allclose(slope, differences(of, p), rtol=1e-6)
+        agree(grad(of), np.stack([p, 1.1 * p]))
+        assert np.isnan(value_and_grad(of)(np.full_like(p, 2.0))[0])
+
+
+@pytest.mark.parametrize(("name", "shapes"), [("gamma", (1.0,)), ("weibull_min", (1.0,)), ("beta", (1.0, 2.0))])
+def test_density_at_an_end_where_it_is_finite(name, shapes):
+    """Check scale and value at the end itself, and second derivatives in the scale."""
+    of = getattr(scipy.stats, name).logpdf
+    assert grad(of)(0.0, *shapes) == -1.0
+    in_scale = lambda s: of(0.0, *shapes, 0.0, s)
+    assert grad(in_scale)(2.0) == -0.5
+    assert grad(grad(in_scale))(2.0) == 0.25
+    x = np.array([0.0, 0.1, 0.3])
+    slopes = vmap(grad(lambda x, s: of(x, *shapes, 0.0, s), 1), in_axes=(0, None))(x, 2.0)
+    np.testing.assert_allclose(
+        slopes, differences(lambda s: of(x, *shapes, 0.0, s[0]), np.array([2.0]))[:, 0], rtol=1e-8
+    )
+
+
+def test_left_tail_of_skewnorm():
+    """Check where the probability is a difference of nearly equal numbers: the slopes have formulas of their own."""
+    a, x = 3.0, np.array([-0.4, -1.5, -1.8, -5.0, -np.inf, np.inf])
+    for of, sign in ((scipy.stats.skewnorm.cdf, 1), (scipy.stats.skewnorm.sf, -1)):
+        slopes = vmap(grad(of, (0, 1)), in_axes=(0, None))(sign * x, sign * a)
+        np.testing.assert_allclose(slopes[0], sign * scipy.stats.skewnorm.pdf(x, a), rtol=1e-9)
+        in_shape = -np.exp(-(x**2) * (1 + a * a) / 2) / (np.pi * (1 + a * a))
+        np.testing.assert_allclose(slopes[1], sign * in_shape, rtol=1e-9)
+    with mp.workdps(30):
+        want = mp.quad(lambda t: 2 * mp.npdf(t) * mp.ncdf(a * t), np.linspace(-12, -2, 30).tolist())
+    assert stats.skewnorm.cdf(-2.0, a) == pytest.approx(float(want), rel=1e-11)
+    ends = lambda a: scipy.stats.skewnorm.interval(0.8, a)[1]
+    assert grad(ends)(1.3) == pytest.approx((ends(1.3 + 1e-4) - ends(1.3 - 1e-4)) / 2e-4, rel=1e-6)
+
+
+def test_tail_of_dpareto_lognorm():
+    """Far out the survival function is that of a Pareto distribution, ``x**-a * exp(a * u + (a * s)**2 / 2)``."""
+    p = np.array([1e20, 0.3, 1.2, 1.5, 2.0])
+    slope = grad(lambda p: scipy.stats.dpareto_lognorm.logsf(*p))(p)
+    np.testing.assert_allclose(slope[:3], [-1.5e-20, 1.5, 1.5**2 * 1.2], rtol=1e-12)
+    x = np.array([-1.0, 0.0, 2.0, np.inf])
+    slopes = vmap(grad(lambda x: scipy.stats.dpareto_lognorm.sf(x, *p[1:])))(x)
+    np.testing.assert_allclose(slopes, [0.0, 0.0, -scipy.stats.dpareto_lognorm.pdf(2.0, *p[1:]), 0.0], rtol=1e-12)
 
 
 def mixture(nc, of):

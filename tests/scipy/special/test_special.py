@@ -446,8 +446,10 @@ def test_derivatives_at_ends_of_formulas():
         assert math.isclose(slope(x), density, rel_tol=1e-9)
         assert math.isclose(grad(slope)(x), -x * density, rel_tol=1e-6)
     np.testing.assert_allclose(grad(slope)(-1e4), -1 + 1e-8, rtol=1e-12)  # DLMF 7.8.5: 1 - 1 / x**2
-    with np.errstate(all="ignore"):
-        assert math.isnan(grad(fsp.xlogy, argnums=1)(0.0, 0.0))
+    for of, end in ((fsp.xlogy, 0.0), (fsp.xlog1py, -1.0)):  # 0 for every y where x is 0
+        assert grad(of, 1)(0.0, end) == grad(grad(of, 1), 1)(0.0, end) == 0.0
+        with np.errstate(all="ignore"):
+            assert grad(grad(of, 1))(0.0, end) == np.inf
     assert grad(fsp.kl_div, argnums=1)(0.0, 0.0) == 1.0  # along x = 0 the function is y
 
 

@@ -198,3 +198,16 @@ def test_constant_polynomials_of_degrees_below_zero():
         slope = lambda x, n, fun=fun, parameters=parameters: grad(lambda x: fun(n, *parameters, x))(x)
         assert [slope(0.3, -1), slope(0.3, -2)] == [0.0, 0.0]
     assert np.isnan(grad(scipy.special.eval_hermite, 1)(-1, 0.3))  # SciPy has no value
+
+
+@pytest.mark.parametrize("name", WITH_PARAMETERS)
+def test_parameters_near_the_least_one(name):
+    """SciPy's polynomials are NaN at -1, or -1/2 for Gegenbauer's: the differences in the parameter end before it."""
+    reference, (_, *others) = WITH_PARAMETERS[name]
+    of = getattr(scipy.special, name)
+    for n, a in ((1, -0.5), (2, 0.0), (3, -0.25), (5, -0.75), (20, -0.9), (2.5, -0.375)):
+        with mp.workdps(40):
+            near = mp.mpf(a) + mp.mpf(10) ** -20  # mpmath has no value at some parameters
+            want = [float(mp.diff(lambda a, n=n: reference(n, a, *others, mp.mpf("0.4")), near, k)) for k in (1, 2)]
+        first = grad(lambda a, n=n: of(n, a, *others, 0.4))
+        np.testing.assert_allclose([first(a), grad(first)(a)], want, rtol=1e-9, atol=1e-10, err_msg=f"{n} {a}")

@@ -14,7 +14,7 @@ from funcgrad.kinds import elementwise, primitive
 from funcgrad.kinds.rules import Operation
 from funcgrad.optional import special
 from funcgrad.primitives.arithmetic import absolute, as_numpy_number, clip, divide, power
-from funcgrad.primitives.comparison import equal, less_equal, logical_and, where
+from funcgrad.primitives.comparison import equal, less_equal, where
 from funcgrad.primitives.elementwise import exp, hypot, is_complex, log, log1p, sin, tanh
 from funcgrad.scipy.special.operations.partials import derivatives, in_double, kernel, scipy_operation
 
@@ -39,24 +39,32 @@ def accurate_log1p(x: Any) -> Any:
     return complex_log1p(x) if is_complex(x) else log1p(x)
 
 
-xlogy: Operation = scipy_operation("xlogy", _of_floats("xlogy"), dx=lambda y: log(y), dy=lambda x, y: divide(x, y))
+def _quotient(xp: Any, x: Any, y: Any) -> Any:
+    none = (x == 0) & (y == 0)
+    return xp.where(none, 0, x / xp.where(none, 1, y))
+
+
+#: ``x / y``, and 0 where both are 0: products with logarithms of y and divergences are 0 for every y where x is 0.
+quotient: Operation = elementwise(
+    "quotient",
+    _quotient,
+    dx=lambda y: divide(1.0, as_numpy_number(y)),
+    dy=lambda x, y: -quotient(quotient(x, y), y),
+)
+
+
+xlogy: Operation = scipy_operation("xlogy", _of_floats("xlogy"), dx=lambda y: log(y), dy=lambda x, y: quotient(x, y))
 xlog1py: Operation = scipy_operation(
-    "xlog1py", _of_floats("xlog1py"), dx=lambda y: accurate_log1p(y), dy=lambda x, y: divide(as_numpy_number(x), y - -1)
+    "xlog1py", _of_floats("xlog1py"), dx=lambda y: accurate_log1p(y), dy=lambda x, y: quotient(x, y - -1)
 )
 entr: Operation = scipy_operation("entr", dx=lambda x: -log(x) - 1)
 
 
-def _quotient(x: Any, y: Any) -> Any:
-    """Return ``x / y``, and 0 where both are 0: a divergence's terms are 0 for every y where x is 0."""
-    none = logical_and(equal(x, 0), equal(y, 0))
-    return where(none, 0, divide(as_numpy_number(x), where(none, 1, y)))
-
-
 rel_entr: Operation = scipy_operation(
-    "rel_entr", dx=lambda x, y: log(divide(as_numpy_number(x), y)) + 1, dy=lambda x, y: -_quotient(x, y)
+    "rel_entr", dx=lambda x, y: log(divide(as_numpy_number(x), y)) + 1, dy=lambda x, y: -quotient(x, y)
 )
 kl_div: Operation = scipy_operation(
-    "kl_div", dx=lambda x, y: log(divide(as_numpy_number(x), y)), dy=lambda x, y: 1 - _quotient(x, y)
+    "kl_div", dx=lambda x, y: log(divide(as_numpy_number(x), y)), dy=lambda x, y: 1 - quotient(x, y)
 )
 
 # ---- losses --------------------------------------------------------------------------------------------------

@@ -32,6 +32,7 @@ from funcgrad.scipy.special.operations.partials import (
     pole_rate,
     refused,
     scipy_operation,
+    span_rate,
     summed,
 )
 
@@ -271,10 +272,13 @@ def _polynomial(name: str, parameters: int = 0) -> Operation:
     def rates(xp: Any, n: Any, *rest: Any) -> list[Any]:
         """Return the rates; at a degree that is not whole the function has a factor like ``gamma(n + alpha + 1)``."""
         each: list[Any] = [2.0 + xp.log1p(xp.abs(n)) for _ in rest[:-1]]
-        if each and dtype_of(n).kind == "f":
+        if each:
             twice = 2 if name == "eval_gegenbauer" else 1
-            pole = _pole_rate(xp, each[0] / twice, n + twice * rest[0] + (2 - twice)) * twice
-            each[0] = xp.where((n == xp.rint(n)) & (n >= 0), each[0], pole)
+            if dtype_of(n).kind == "f":
+                pole = _pole_rate(xp, each[0] / twice, n + twice * rest[0] + (2 - twice)) * twice
+                each[0] = xp.where((n == xp.rint(n)) & (n >= 0), each[0], pole)
+            gap = xp.abs(rest[0] - xp.minimum(xp.rint(twice * rest[0]), -1) / twice)  # to where SciPy's value is NaN
+            each[0] = xp.maximum(each[0], span_rate(xp, xp.where(gap == 0, np.inf, gap)))
         return [0.0, *each]
 
     return analytic(name, parameters + 2, value, rates, degree="n")

@@ -216,6 +216,11 @@ def pole_rate(xp: Any, distance: Any) -> Any:
     return 32 * _STEP / xp.abs(distance)
 
 
+def span_rate(xp: Any, gap: Any) -> Any:
+    """Return the rate for which all points of ``difference_quotient`` are nearer than ``gap``."""
+    return (_POINTS + 0.5) * _STEP / gap
+
+
 def polygamma(xp: Any, n: int, x: Any) -> Any:
     """Return the derivative of order ``n`` of the digamma function; 0 is the function itself."""
     return special(xp, "polygamma")(n, x) if n else special(xp, "digamma")(x)
