@@ -509,4 +509,7 @@ _REBUILDERS: dict[Any, Callable[[Any, Any], Any]] = {
     **objects.REBUILDERS,
     "builtins.SuperLU": lambda value, translate: Factors(value),
     "numba.core.registry.CPUDispatcher": lambda value, translate: translate(value.py_func)[0],
+    "numba.np.ufunc.dufunc.DUFunc": lambda value, translate: Elementwise(
+        translate(value._dispatcher.py_func)[0], value.nin, value.nout
+    ),
 }
