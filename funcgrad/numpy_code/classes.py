@@ -26,9 +26,9 @@ from funcgrad.numpy_code.objects import DECORATED, rebuild_decorated
 from funcgrad.numpy_code.replacements import LatestCache
 
 #: Attribute under which a rebuilt class keeps the translator that built it.
-_TRANSLATE = "⟨translate⟩"
+_TRANSLATE = "_⟨translate⟩"
 #: Attribute under which a rebuilt class keeps the members that it and its bases were built from.
-_STAMPS = "⟨stamps⟩"
+_STAMPS = "_⟨stamps⟩"
 _HEAP_TYPE = 1 << 9  # Python's flag of a class that Python code made
 
 

@@ -205,3 +205,27 @@ def test_objects_in_a_table_that_a_metaclass_made():
     np.testing.assert_allclose(vmap(grad(f))(np.stack([x, x])), [want, want], rtol=1e-12)
     np.testing.assert_allclose(hessian(f)(x)[0], [0.0, want[1] / 2.0], rtol=1e-12, atol=1e-15)
     assert not vars(Wave.height)
+
+
+class Report:
+    """Object that lists the public names of its class."""
+
+    limit = 3.0
+
+    def __init__(self, value):
+        self.value = np.array([value])[0]
+
+    def names(self):
+        return [name for name in vars(type(self)) if not name.startswith("_")]
+
+
+def test_public_names_of_a_rebuilt_class_are_those_of_the_program():
+    found = []
+
+    def f(x):
+        report = Report(x)
+        found[:] = report.names()
+        return report.value
+
+    assert grad(f)(1.0) == 1.0
+    assert set(found) <= {"limit", "names"}

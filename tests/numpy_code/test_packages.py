@@ -26,7 +26,7 @@ def test_functions_of_packages_are_rebuilt(package):
     np.testing.assert_array_equal(grad(lambda x: total(x))(np.ones(2)), np.ones(2))
 
 
-@pytest.mark.parametrize("package", ["joblib", "narwhals", "threadpoolctl", "torch", "pydantic"])
+@pytest.mark.parametrize("package", ["joblib", "mpmath", "narwhals", "threadpoolctl", "torch", "pydantic"])
 def test_packages_used_unchanged(package):
     total = function_of(package)
     with pytest.raises(ConversionError, match=r"numpy.asarray\(x\): converting a traced value"):
