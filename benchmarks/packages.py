@@ -27,7 +27,10 @@ HOME = ROOT / "build" / "packages"
 PINNED = {
     "numpy": "2.4.6",
     "scipy": "1.17.1",
+    "ahrs": "0.4.0",
     "arch": "8.0.0",
+    "ase": "3.29.0",
+    "astropy": "8.0.2",
     "autograd": "1.9.1",
     "autograd-gamma": "0.5.0",
     "ceviche": "0.1.3",
@@ -36,20 +39,35 @@ PINNED = {
     "colour-science": "0.4.7",
     "control": "0.10.2",
     "filterpy": "2.0.0",
+    "fipy": "4.0.3",
     "fluids": "1.3.1",
+    "geographiclib": "2.1",
+    "ht": "1.2.0",
     "iapws": "1.5.5",
+    "ikpy": "4.2.1",
     "lifelines": "0.30.3",
+    "lmfit": "1.3.4",
+    "miepython": "3.3.0",
     "pint": "0.25.3",
     "pvlib": "0.16.1",
+    "py-vollib": "1.0.12",
     "pyerrors": "2.17.0",
     "pyhf": "0.7.6",
     "pykalman": "0.11.2",
     "pymanopt": "2.2.1",
     "pymoo": "0.6.2",
+    "pyriemann": "0.12",
+    "pytransform3d": "3.17.0",
+    "quantecon": "0.11.4",
     "ruptures": "1.1.10",
     "scikit-rf": "2.2.0",
+    "seawater": "3.3.5",
+    "sgp4": "2.27",
     "surpyval": "0.25",
+    "sympy": "1.14.0",
     "thermo": "0.6.1",
+    "tmm": "0.2.0",
+    "transforms3d": "0.4.2",
     "uncertainties": "3.2.3",
 }
 #: Number of runs with autograd and with funcgrad, in turn.
@@ -629,7 +647,7 @@ def distances_of_covariances(x: Any) -> Any:
     return distance_riemann(a, b) + distance_kullback(a, b) + distance_wasserstein(a, b)
 
 
-@program("py_vollib", 4.0)
+@program("py-vollib", 4.0)
 def implied_volatility(x: Any) -> Any:
     from py_vollib.black_scholes.implied_volatility import implied_volatility
 

@@ -173,7 +173,7 @@ def _call_operator_of(primitive: Primitive, args: tuple[Any, ...], position: int
     """
     name, operand = primitive.operator, args[position]
     other = args[1 - position] if name is not None and len(args) == 2 else None
-    if name is None or not isinstance(other, Tracer) or not backend.takes_over_operators(operand, other):
+    if name is None or not isinstance(other, Tracer) or not backend.takes_over_operators(operand):
         return NotImplemented
     name = name.strip("_") if position == 0 else _REFLECTED.get(name, "r" + name.strip("_"))
     method = getattr(type(operand), f"__{name}__", None)
