@@ -66,3 +66,20 @@ def test_functions_that_numba_vectorizes():
 def test_solve_of_the_array_api_calls_private_functions_of_numpy():
     f = lambda x: compat.solve(np.array([[2.0, x], [x, 3.0]]), np.ones(2)).sum()
     assert grad(f)(0.5) == pytest.approx((f(0.5 + 1e-6) - f(0.5 - 1e-6)) / 2e-6, rel=1e-8)
+
+
+MAKER = """
+def lambdify(text):
+    made = {}
+    exec("def f(a): return " + text, {"np": np}, made)
+    return made["f"]
+"""
+
+
+def test_functions_that_sympy_makes_inside_are_rebuilt():
+    names = {"__name__": "sympy.utilities.lambdify", "np": np}
+    exec(MAKER, names)
+    lambdify = names["lambdify"]
+    f = lambda x: np.linalg.det(lambdify("np.array([[a, 1.0], [2.0, a * a]])")(x))
+    assert grad(f)(2.0) == pytest.approx(12.0)
+    assert hessian(f)(2.0) == pytest.approx(12.0)
