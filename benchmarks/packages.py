@@ -27,7 +27,10 @@ HOME = ROOT / "build" / "packages"
 PINNED = {
     "numpy": "2.4.6",
     "scipy": "1.17.1",
+    "ahrs": "0.4.0",
     "arch": "8.0.0",
+    "ase": "3.29.0",
+    "astropy": "8.0.2",
     "autograd": "1.9.1",
     "autograd-gamma": "0.5.0",
     "ceviche": "0.1.3",
@@ -36,20 +39,35 @@ PINNED = {
     "colour-science": "0.4.7",
     "control": "0.10.2",
     "filterpy": "2.0.0",
+    "fipy": "4.0.3",
     "fluids": "1.3.1",
+    "geographiclib": "2.1",
+    "ht": "1.2.0",
     "iapws": "1.5.5",
+    "ikpy": "4.2.1",
     "lifelines": "0.30.3",
+    "lmfit": "1.3.4",
+    "miepython": "3.3.0",
     "pint": "0.25.3",
     "pvlib": "0.16.1",
+    "py-vollib": "1.0.12",
     "pyerrors": "2.17.0",
     "pyhf": "0.7.6",
     "pykalman": "0.11.2",
     "pymanopt": "2.2.1",
     "pymoo": "0.6.2",
+    "pyriemann": "0.12",
+    "pytransform3d": "3.17.0",
+    "quantecon": "0.11.4",
     "ruptures": "1.1.10",
     "scikit-rf": "2.2.0",
+    "seawater": "3.3.5",
+    "sgp4": "2.27",
     "surpyval": "0.25",
+    "sympy": "1.14.0",
     "thermo": "0.6.1",
+    "tmm": "0.2.0",
+    "transforms3d": "0.4.2",
     "uncertainties": "3.2.3",
 }
 #: Number of runs with autograd and with funcgrad, in turn.
@@ -447,6 +465,206 @@ def cost_autoregressive(x: Any) -> Any:
     signal = x[0] * np.arange(12.0) ** 2 + np.sin(3 * np.arange(12.0) * x[1])
     costs = [ruptures.costs.CostAR(order=2), ruptures.costs.CostRbf(gamma=0.1)]
     return sum(cost.fit(signal).error(3, 12) for cost in costs)
+
+
+@program("lmfit", 2.0, 0.3, 0.5)
+def peak_on_a_line(x: Any) -> Any:
+    import numpy as np
+    from lmfit.models import LinearModel, VoigtModel
+
+    model = VoigtModel() + LinearModel()
+    made = model.make_params(amplitude=x[0], center=x[1], sigma=x[2], slope=0.3, intercept=1.0)
+    return (model.eval(made, x=np.linspace(-1.0, 1.0, 7)) ** 2).sum()
+
+
+@program("lmfit", 2.0, 0.3)
+def constrained_parameters(x: Any) -> Any:
+    from lmfit import Parameters
+
+    made = Parameters()
+    made.add("a", value=x[0], min=0.0, max=10.0)
+    made.add("b", value=x[1])
+    made.add("c", expr="a * exp(-b) + sin(a)")
+    return made["c"].value * made["a"].value
+
+
+@program("sgp4", 0.5, 1.1)
+def satellite(x: Any) -> Any:
+    from sgp4.model import WGS72, Satrec
+
+    orbit = (0.1859667, 5.7904160274885 + 0.1 * x[0], 0.5980929187319 * x[1], 0.3373093125574, 0.0472294454407)
+    s = Satrec()
+    s.sgp4init(WGS72, "i", 5, 18441.785, 2.8098e-05, 6.969196665e-13, 0.0, *orbit, 6.0863854713832)
+    _, place, speed = s.sgp4_tsince(20.0)
+    return place[0] + 2 * place[1] + speed[2]
+
+
+@program("astropy", 2.0, 0.3, 0.5)
+def models_of_spectra(x: Any) -> Any:
+    import numpy as np
+    from astropy.modeling.models import Gaussian1D, Moffat1D, Sersic1D
+
+    t = np.linspace(0.1, 1.0, 5)
+    models = [Gaussian1D(*x), Moffat1D(*x, alpha=1.5), Sersic1D(amplitude=x[0], r_eff=x[1], n=4)]
+    return sum(model(t).sum() for model in models)
+
+
+@program("astropy", 0.3, 0.7)
+def periodogram(x: Any) -> Any:
+    import numpy as np
+    from astropy.timeseries import LombScargle
+
+    t = np.array([0.0, 0.3, 1.0, 1.7, 2.2, 3.1])
+    y = x[0] * np.sin(2 * t) + x[1] * np.cos(t)
+    return LombScargle(t, y).power(np.array([0.2, 0.4, 0.5]), method="slow").sum()
+
+
+@program("ht", 100.0, 20.0)
+def heat_exchanger(x: Any) -> Any:
+    from ht import LMTD
+    from ht.conv_internal import turbulent_Gnielinski
+    from ht.hx import NTU_from_effectiveness, effectiveness_from_NTU
+
+    first = LMTD(x[0], 60.0, x[1], 40.0) + effectiveness_from_NTU(x[1] * 0.1, 0.5, subtype="counterflow")
+    second = NTU_from_effectiveness(0.5, x[0] * 0.005, subtype="crossflow")
+    return first + second + turbulent_Gnielinski(Re=100 * x[0], Pr=x[1] * 0.03, fd=0.02)
+
+
+@program("seawater", 35.0, 10.0, 1000.0)
+def sea(x: Any) -> Any:
+    import seawater
+
+    return seawater.dens(*x) + seawater.svel(*x) + seawater.ptmp(*x, 0) + 1e4 * seawater.adtg(*x)
+
+
+@program("transforms3d", 0.3, 0.5, 0.7)
+def rotation_and_quaternion(x: Any) -> Any:
+    from transforms3d import euler, quaternions
+
+    matrix = euler.euler2mat(*x)
+    axis, angle = quaternions.quat2axangle(quaternions.mat2quat(matrix))
+    return axis[0] + 2 * axis[1] + angle + euler.mat2euler(matrix, "rzyx")[0]
+
+
+@program("pytransform3d", 0.3, 0.5, 0.7)
+def screw_motion(x: Any) -> Any:
+    import numpy as np
+    from pytransform3d import transformations
+
+    moved = transformations.transform_from_exponential_coordinates(np.hstack([x, 2 * x]))
+    back = transformations.invert_transform(moved)
+    twice = transformations.exponential_coordinates_from_transform(transformations.concat(moved, moved))
+    return back.sum() + (twice**2).sum()
+
+
+@program("ikpy", 0.3, 0.5)
+def robot_arm(x: Any) -> Any:
+    from ikpy.chain import Chain
+    from ikpy.link import OriginLink, URDFLink
+
+    links = [
+        URDFLink("a", [0.0, 0.0, 0.1], [0.0, 0.1, 0.0], rotation=[0, 0, 1]),
+        URDFLink("b", [0.2, 0.0, 0.0], [0.0, 0.0, 0.3], rotation=[0, 1, 0]),
+    ]
+    arm = Chain([OriginLink(), *links], active_links_mask=[False, True, True])
+    return arm.forward_kinematics([0.0, x[0], x[1]])[:3].sum()
+
+
+@program("sympy", 0.3, 0.5)
+def formulas(x: Any) -> Any:
+    import numpy as np
+    import sympy
+
+    a, b = sympy.symbols("a b")
+    matrix = sympy.lambdify([(a, b)], sympy.Matrix([[sympy.cos(a), -sympy.sin(b)], [sympy.exp(a), sympy.Max(a, b)]]))
+    number = sympy.lambdify((a, b), sympy.atan2(a, b) + sympy.sqrt(a), "math")
+    special = sympy.lambdify((a, b), sympy.Piecewise((a**2, a > b), (b**3, True)) + sympy.besselk(1, a), "scipy")
+    return np.linalg.det(matrix(x)) + number(x[0], x[1]) + special(x[0], x[1])
+
+
+@program("geographiclib", 10.0, 20.0)
+def geodesic(x: Any) -> Any:
+    from geographiclib.geodesic import Geodesic
+
+    found = Geodesic.WGS84.Inverse(10.5, 20.3, x[0] + 20.0, x[1] + 30.0)
+    return found["s12"] * 1e-5 + found["azi1"]
+
+
+@program("ahrs", 0.03, 0.7)
+def orientation_filter(x: Any) -> Any:
+    import numpy as np
+    from ahrs.filters import Mahony
+
+    turns = np.array([[0.1, 0.2, 0.3], [0.2, 0.1, 0.0], [0.3, 0.0, 0.1]])
+    pulls = np.array([[0.1, 0.2, 9.7], [0.2, 0.1, 9.8], [0.4, 0.1, 9.6]])
+    return Mahony(gyr=turns * x[1], acc=pulls, frequency=100.0, k_P=x[0], k_I=0.3).Q[-1] @ np.arange(1.0, 5.0)
+
+
+@program("ase", 2.3, 0.1)
+def energy_of_atoms(x: Any) -> Any:
+    import numpy as np
+    from ase import Atoms
+    from ase.calculators.emt import EMT
+
+    atoms = Atoms("Cu3", positions=np.array([[0.0, 0.0, 0.0], [x[0], 0.0, 0.0], [0.5, 2.2, x[1]]]))
+    atoms.calc = EMT()
+    return atoms.get_potential_energy()
+
+
+@program("tmm", 100.0, 1.5)
+def thin_films(x: Any) -> Any:
+    import numpy as np
+    import tmm
+
+    found = tmm.unpolarized_RT([1, x[1], 3.5 + 0.1j, 1.0], [np.inf, x[0], 50.0, np.inf], 0.2, 600.0)
+    angles = tmm.ellips([1, x[1], 3.5 + 0.1j], [np.inf, x[0], np.inf], 0.9, 600.0)
+    return found["R"] + 2 * found["T"] + angles["psi"] + angles["Delta"]
+
+
+@program("miepython", 1.5, 2.0)
+def scattering(x: Any) -> Any:
+    import miepython
+
+    return sum(miepython.efficiencies_mx(x[0] - 0.1j, x[1]))
+
+
+@program("quantecon", 0.9, 0.7)
+def linear_regulator(x: Any) -> Any:
+    import numpy as np
+    import quantecon
+
+    A, B = np.array([[0.9, 0.1], [0.0, 0.8]]), np.array([[1.0], [0.5]])
+    P, F, _ = quantecon.LQ(np.eye(1) * x[1], np.eye(2), A, B, beta=x[0]).stationary_values()
+    return F.sum() + P[0, 0]
+
+
+@program("pyriemann", 0.3, 0.7)
+def distances_of_covariances(x: Any) -> Any:
+    import numpy as np
+    from pyriemann.geometry.distance import distance_kullback, distance_riemann, distance_wasserstein
+
+    a, b = np.array([[2.0, x[0]], [x[0], 1.0]]), np.array([[1.0, 0.1], [0.1, x[1]]])
+    return distance_riemann(a, b) + distance_kullback(a, b) + distance_wasserstein(a, b)
+
+
+@program("py-vollib", 4.0)
+def implied_volatility(x: Any) -> Any:
+    from py_vollib.black_scholes.implied_volatility import implied_volatility
+
+    return implied_volatility(x[0], 100.0, 105.0, 0.5, 0.01, "c")
+
+
+@program("fipy", 2.0, 0.5)
+def diffusion(x: Any) -> Any:
+    os.environ["FIPY_SOLVERS"] = "scipy"
+    from fipy import CellVariable, DiffusionTerm, Grid1D
+
+    mesh = Grid1D(nx=6, dx=0.2)
+    v = CellVariable(mesh=mesh, value=0.0)
+    v.constrain(x[0], mesh.facesLeft)
+    v.constrain(x[1] ** 2, mesh.facesRight)
+    DiffusionTerm(coeff=1.0 + mesh.faceCenters[0] * x[1]).solve(var=v)
+    return v.value.sum()
 
 
 def differences(f: Callable[[Any], Any], x: Any) -> Any:

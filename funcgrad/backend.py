@@ -217,14 +217,14 @@ def defines_array(x: Any) -> bool:
     return not any(hasattr(kind, name) for name in ("__array_ufunc__", "__array_function__", "tocsr"))
 
 
-def takes_over_operators(x: Any, array: Any) -> bool:
-    """Whether ``array`` leaves operators to ``x``, an operand that is not a value, as an ndarray leaves them.
+def takes_over_operators(x: Any) -> bool:
+    """Whether an ndarray leaves operators to ``x``, an operand that is not a value.
 
-    An ndarray leaves them to objects that define ``__array_ufunc__``, to objects with a higher
-    ``__array_priority__``, and to objects that are not arrays, numbers or sequences.
+    It leaves them to objects that define ``__array_ufunc__``, to objects with an ``__array_priority__`` above 0, and
+    to objects that are not arrays, numbers or sequences.
 
     Example:
-        >>> takes_over_operators(object(), np.ones(2)), takes_over_operators("text", np.ones(2))
+        >>> takes_over_operators(object()), takes_over_operators("text")
         (True, False)
     """
     kind = type(x)
@@ -232,8 +232,7 @@ def takes_over_operators(x: Any, array: Any) -> bool:
         return False
     if hasattr(kind, "__array_ufunc__"):
         return True
-    higher = getattr(x, "__array_priority__", 0.0) > getattr(array, "__array_priority__", 0.0)
-    return higher or not hasattr(kind, "__array__")
+    return getattr(x, "__array_priority__", 0.0) > 0.0 or not hasattr(kind, "__array__")
 
 
 #: Kinds of dtypes that are not numbers, with the content of such arrays and advice.

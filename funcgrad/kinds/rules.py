@@ -20,7 +20,7 @@ import numpy as np
 
 from funcgrad import backend, blocks, core
 from funcgrad.core import Primitive, Tracer, replace_at, tracer_of
-from funcgrad.errors import InputError
+from funcgrad.errors import ConversionError, InputError
 from funcgrad.forward import ForwardTrace
 from funcgrad.generated import make_function
 from funcgrad.reverse import backward, record_function
@@ -167,14 +167,22 @@ def _call_operator_of(primitive: Primitive, args: tuple[Any, ...], position: int
     """Call the operator of the foreign operand at ``position``, if an ndarray would leave operators to the operand.
 
     Return ``NotImplemented`` if the operand has no such operator, or if its operator returns that.
+
+    Raises:
+        ConversionError: the operator returned that because its code could not convert a traced value.
     """
     name, operand = primitive.operator, args[position]
     other = args[1 - position] if name is not None and len(args) == 2 else None
-    if name is None or not isinstance(other, Tracer) or not backend.takes_over_operators(operand, other):
+    if name is None or not isinstance(other, Tracer) or not backend.takes_over_operators(operand):
         return NotImplemented
     name = name.strip("_") if position == 0 else _REFLECTED.get(name, "r" + name.strip("_"))
     method = getattr(type(operand), f"__{name}__", None)
-    return NotImplemented if method is None else method(operand, other)
+    before = pending_refusals.get(get_ident())
+    found = NotImplemented if method is None else method(operand, other)
+    refusal = pending_refusals.get(get_ident())
+    if found is NotImplemented and refusal and refusal is not before:
+        raise ConversionError(refusal)
+    return found
 
 
 def _compute_other_constants(primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:

@@ -54,6 +54,7 @@ from funcgrad.typing import Shape
 from funcgrad.views import array_with_layout_of
 from funcgrad.writable import (
     CONSTANTS,
+    Proxy,
     View,
     Views,
     ViewStep,
@@ -128,6 +129,8 @@ def _as_array(x: Tracer, y: Any) -> Any:
     Dates and texts are converted if ``x`` has such a dtype. As in NumPy, None becomes NaN for an inexact ``x``, and a
     text the number that it shows.
     """
+    if isinstance(y, Proxy):
+        return y.as_array()
     if isinstance(y, (str, bytes)) and x.dtype.kind in "iufc":
         return _number_in(y, x.dtype)
     if x.dtype.kind in "fc":

@@ -26,9 +26,9 @@ from funcgrad.numpy_code.objects import DECORATED, rebuild_decorated
 from funcgrad.numpy_code.replacements import LatestCache
 
 #: Attribute under which a rebuilt class keeps the translator that built it.
-_TRANSLATE = "⟨translate⟩"
+_TRANSLATE = "_⟨translate⟩"
 #: Attribute under which a rebuilt class keeps the members that it and its bases were built from.
-_STAMPS = "⟨stamps⟩"
+_STAMPS = "_⟨stamps⟩"
 _HEAP_TYPE = 1 << 9  # Python's flag of a class that Python code made
 
 
@@ -99,19 +99,17 @@ def forget(cls: type, translate: Any) -> None:
 
 def _rebuilt_class(cls: type, translate: Any, is_kept: Callable[[type], bool]) -> type:
     bases = [b if is_kept(b) else class_of(b, translate, is_kept) for b in cls.__bases__]
-    is_lenient = _is_lenient(type(cls))
-    member = _lazy_member if is_lenient else _rebuilt_member
+    member = _lazy_member if _is_lenient(type(cls)) else _rebuilt_member
     theirs = _NAMEDTUPLE_MEMBERS if tuple in cls.__bases__ else ()
     members = {name: member(value, translate) for name, value in vars(cls).items() if name not in theirs}
     members = {name: member for name, member in members.items() if member is not vars(cls)[name]}
     if is_namedtuple_class(cls) and not members and all(map(operator.is_, bases, cls.__bases__)):
         return cls  # no methods of the program
-    if is_lenient:
-        members |= {
-            name: _TranslatedAttribute(cls, name, translate)
-            for name, value in vars(cls).items()
-            if name not in members and _may_need_translation(name, value, translate)
-        }
+    constants = {
+        name: _TranslatedAttribute(cls, name, translate)
+        for name, value in vars(cls).items()
+        if name not in members and _may_need_translation(name, value, translate)
+    }
     names = {"__module__": cls.__module__, "__qualname__": cls.__qualname__, "__doc__": cls.__doc__}
     if "__hash__" in vars(cls):  # otherwise a class that defines ``__eq__`` would have no hash
         names["__hash__"] = vars(cls)["__hash__"]
@@ -126,7 +124,9 @@ def _rebuilt_class(cls: type, translate: Any, is_kept: Callable[[type], bool]) -
     except Exception:  # the class does not allow subclasses
         return cls
     above = [stamp for base in bases if not is_kept(base) for stamp in vars(base).get(_STAMPS, ())]
-    type.__setattr__(made, _STAMPS, (*_stamp(cls, members), *above))
+    for name, constant in constants.items():  # afterwards, because the metaclass may compute with the members
+        type.__setattr__(made, name, constant)
+    type.__setattr__(made, _STAMPS, (*_stamp(cls, members | constants), *above))
     if "__parameters__" in vars(cls):  # ``Generic`` sets it for each subclass, and finds none for this one
         type.__setattr__(made, "__parameters__", vars(cls)["__parameters__"])
     return made

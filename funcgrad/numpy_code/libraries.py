@@ -10,7 +10,7 @@ from funcgrad.numpy_code.mathematics import NUMBER_MODULES
 #: Libraries that do not compute with NumPy, or that convert on purpose.
 _LIBRARIES = (
     "IPython PIL _pytest attr attrs autograd cupy cytoolz dask funcgrad h5py hypothesis jax jaxlib joblib "
-    "matplotlib mypy narwhals numba opt_einsum optree pandas plotly polars pydantic pytest rich sympy "
+    "matplotlib mpmath mypy narwhals numba opt_einsum optree pandas plotly polars pydantic pytest rich sympy "
     "tensorflow threadpoolctl toolz torch tqdm xarray"
 )
 #: Packages whose functions and classes stay unchanged.

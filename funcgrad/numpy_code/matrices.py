@@ -14,6 +14,7 @@ from funcgrad.backend import is_table_class
 from funcgrad.core import Tracer, describe
 from funcgrad.errors import ConversionError
 from funcgrad.numpy.hints import user_line
+from funcgrad.numpy_code.array_classes import array_of
 from funcgrad.writable import Proxy
 
 
@@ -64,7 +65,7 @@ def accepting_objects(home: str, name: str, operation: Any) -> Any:
     elif name in _MATRIX_FUNCTIONS.get(home, ()):
 
         def call(*args: Any, **kwargs: Any) -> Any:
-            given = [_without_matrices(x) for x in args]
+            given = [_without_matrices(array_of(x) if name == "norm" else x) for x in args]  # ``norm`` drops classes
             if all(map(operator.is_, given, args)):
                 return operation(*args, **kwargs)
             found: Any = operation(*given, **kwargs)

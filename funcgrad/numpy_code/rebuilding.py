@@ -428,6 +428,8 @@ def retry_rebuilt(fun: Any, given: Any, work: Callable[[Any], Any], error: Excep
         of_worker = type(message) is RefusedInWorker and not isinstance(error, FuncgradError)
         if message and (of_text or of_worker):
             raise ConversionError(message) from error
+        if message and not isinstance(error, FuncgradError):
+            error.add_note(f"Before, code caught this error: {message}")
         raise error
     finally:
         pending_refusals.pop(get_ident(), None)

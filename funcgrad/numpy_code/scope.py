@@ -273,13 +273,12 @@ def _new_globals(real: dict[str, Any], translate: Any) -> Globals:
     return made
 
 
-def importing(plain: Callable[..., ModuleType], translate: Any) -> Callable[..., ModuleType]:
-    """Return ``__import__`` or ``import_module`` such that it imports the replacements for modules."""
+def importing(plain: Callable[..., Any], translate: Any) -> Callable[..., Any]:
+    """Return ``__import__`` or ``import_module`` such that it imports replacements; or another maker of objects."""
 
     @wraps(plain)
-    def found(*args: Any, **kwargs: Any) -> ModuleType:
-        module: ModuleType = translate(plain(*args, **kwargs))[0]
-        return module
+    def found(*args: Any, **kwargs: Any) -> Any:
+        return translate(plain(*args, **kwargs))[0]
 
     return found
 

@@ -69,7 +69,9 @@ _CONTAINERS = _GROWING | {tuple, set, frozenset, MappingProxyType}
 
 _FUNCTIONS = (FunctionType, BuiltinFunctionType)
 #: Packages that are not rebuilt, but whose names are replaced.
-_MIRRORED = frozenset((*reading.READER_MODULES, *reading.TABLE_CLASSES, "importlib", "sys"))
+_MIRRORED = frozenset((*reading.READER_MODULES, *reading.TABLE_CLASSES, "importlib", "sympy", "sys"))
+#: Function whose result is rebuilt: SymPy makes functions that compute with NumPy, SciPy and ``math``.
+_MAKER_OF_FUNCTIONS = ("sympy.utilities.lambdify", "lambdify")
 #: Modules of funcgrad whose functions have the names of NumPy's and SciPy's functions.
 _OWN = ("funcgrad.numpy", "funcgrad.scipy")
 
@@ -211,7 +213,7 @@ class Translator:
         return rebuild(value, self) if _is_rebuilt(value) else (self._counterpart(value), True)
 
     def _counterpart(self, value: Any) -> Any:
-        if value is import_module:
+        if value is import_module or (value.__module__, value.__name__) == _MAKER_OF_FUNCTIONS:
             return importing(value, self)
         ours = reading.function_of_texts(counterpart(value))
         return self.with_writable_results(ours) if _is_array_module(value.__module__) else ours
@@ -509,4 +511,7 @@ _REBUILDERS: dict[Any, Callable[[Any, Any], Any]] = {
     **objects.REBUILDERS,
     "builtins.SuperLU": lambda value, translate: Factors(value),
     "numba.core.registry.CPUDispatcher": lambda value, translate: translate(value.py_func)[0],
+    "numba.np.ufunc.dufunc.DUFunc": lambda value, translate: Elementwise(
+        translate(value._dispatcher.py_func)[0], value.nin, value.nout
+    ),
 }

@@ -173,7 +173,7 @@ def _eigh_vjp(ct: Any, x: Array, ans: Any, *, lower: bool) -> Array | None:
 
 
 #: ``eigh(x, *, lower)``: eigenvalues in rising order, and eigenvectors. Reads one triangle of ``x``; tangents and
-#: cotangents are those of Hermitian matrices, see ``shares``. The phases of eigenvectors change such that
+#: cotangents are those of Hermitian matrices, see ``triangle_shares``. The phases of eigenvectors change such that
 #: ``diag(adjoint(V) dV)`` is zero.
 eigh: Operation = primitive(
     "eigh", _eigh, vjps=[_eigh_vjp], jvps=[_eigh_jvp], batch="leading", multiple=True, none_for_zero=True

@@ -37,7 +37,7 @@ def hermitian_part(x: Array) -> Array:
     return (x + adjoint(x)) * 0.5
 
 
-def _shares(xp: Any, x: Any, *, lower: bool) -> Any:
+def _triangle_shares(xp: Any, x: Any, *, lower: bool) -> Any:
     n, other = x.shape[-1], abs(x - x.swapaxes(-1, -2).conj())
     rounding = 1000 * float(np.finfo(x.dtype).eps)
     size = abs(x * (1 - np.eye(n))).max((-2, -1), keepdims=True, initial=0)
@@ -46,21 +46,21 @@ def _shares(xp: Any, x: Any, *, lower: bool) -> Any:
     return xp.where(both, 0.5, triangle if lower else triangle.T).astype(other.dtype)
 
 
-#: ``shares(x, *, lower)``: the share of each element of ``x`` in a Hermitian matrix of which one triangle is read. Half
-#: if ``x`` is Hermitian within rounding, so that gradients are Hermitian. Otherwise, and for diagonal matrices, a
-#: program may have filled one triangle only: this triangle stands for both.
-shares: Operation = nondifferentiable("shares", _shares, batch="leading")
+#: ``triangle_shares(x, *, lower)``: the share of each element of ``x`` in a Hermitian matrix of which one triangle is
+#: read. Half if ``x`` is Hermitian within rounding, so that gradients are Hermitian. Otherwise, and for diagonal
+#: matrices, a program may have filled one triangle only: this triangle stands for both.
+triangle_shares: Operation = nondifferentiable("triangle_shares", _triangle_shares, batch="leading")
 
 
 def hermitian_tangent(t: Array, x: Array, *, lower: bool = True) -> Array:
     """Return the tangent of the Hermitian matrix that a function reads in ``x``, for the tangent ``t`` of ``x``."""
-    part = t * shares(x, lower=lower)
+    part = t * triangle_shares(x, lower=lower)
     return part + adjoint(part)
 
 
 def hermitian_cotangent(ct: Array, x: Array, *, lower: bool = True) -> Array:
     """Return the cotangent of ``x`` for the cotangent of the Hermitian matrix that a function reads in it."""
-    return (ct + adjoint(ct)) * shares(x, lower=lower)
+    return (ct + adjoint(ct)) * triangle_shares(x, lower=lower)
 
 
 inv: Operation = primitive(
@@ -203,7 +203,7 @@ def as_hermitian(xp: Any, x: Any, *, lower: bool = True) -> Any:
     """Return what a routine of ``xp`` needs to see of ``x`` to read one triangle: JAX's read the mean of both."""
     if xp is np:
         return x
-    part = x * backend.detached(xp, _shares(xp, x, lower=lower))
+    part = x * backend.detached(xp, _triangle_shares(xp, x, lower=lower))
     return part + part.swapaxes(-1, -2).conj()
 
 
@@ -237,5 +237,5 @@ def _cholesky_vjp(ct: Array, x: Array, ans: Array, *, upper: bool) -> Array:
 
 
 #: ``cholesky(x, *, upper)``: the triangular L with ``x = L adjoint(L)``, or adjoint(L). Reads one triangle of ``x``;
-#: tangents and cotangents are those of Hermitian matrices, see ``shares``.
+#: tangents and cotangents are those of Hermitian matrices, see ``triangle_shares``.
 cholesky: Operation = primitive("cholesky", _cholesky, vjps=[_cholesky_vjp], jvps=[_cholesky_jvp], batch="leading")

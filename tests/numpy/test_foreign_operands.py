@@ -40,7 +40,7 @@ class Measured(Number):
 class Preferred(Number):
     """A number that NumPy can convert to an array, and whose operators have priority."""
 
-    __array_priority__ = 2000.0
+    __array_priority__ = 10.0
 
     def __array__(self, dtype=None, copy=None):
         raise AssertionError("nobody asked for an array")

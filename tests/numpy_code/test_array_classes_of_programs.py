@@ -1,5 +1,7 @@
 """Classes that a program derives from ``numpy.ndarray``: their methods, attributes and operators with traced values."""
 
+from array import array
+
 import numpy as np
 import pytest
 from helpers import differences
@@ -279,10 +281,45 @@ def test_programs(name):
 def test_functions_that_do_not_know_the_class_of_the_array():
     assert jvp(lambda x: Signal(x) * x, (X,), (X,))[1].tolist() == (2.0 * X**2).tolist()
     with pytest.raises(ConversionError, match=r"Metres: this function of NumPy would lose .* numpy\.asarray\(x\)"):
-        grad(lambda x: np.linalg.norm(Metres(x)))(X)
+        grad(lambda x: np.dot(Metres(x), Metres(x)))(X)
+    np.testing.assert_allclose(grad(lambda x: np.linalg.norm(Metres(x)))(X), X / np.linalg.norm(X), rtol=1e-12)
     with pytest.raises(InputError, match=r"Replaced\(x\): a traced value cannot be an instance"):
         grad(lambda x: (x.view(Replaced) * 2.0).sum())(X)
     with pytest.raises(
         ConversionError, match=r"Counted: x\.round\(\) calls __array_ufunc__ .* Write it with operators"
     ):
         grad(lambda x: np.asarray(x.view(Counted).round()).sum())(X)
+
+
+class Unit:
+    """Unit whose products are arrays that compiled code makes."""
+
+    def __rmul__(self, other):
+        try:
+            return array("d", [other])
+        except TypeError:
+            return NotImplemented
+
+
+def test_operators_of_other_objects_that_swallow_a_refusal():
+    with pytest.raises(ConversionError, match=r"converting a traced value to a plain one would lose the derivative"):
+        grad(lambda x: (x[0] * Unit())[0])(X)
+
+
+@pytest.mark.filterwarnings("ignore:the matrix subclass:PendingDeprecationWarning")
+@pytest.mark.parametrize(
+    "made",
+    [Metres, lambda x: np.asmatrix(x)[0], lambda x: np.ma.masked_greater(x, 2.0), lambda x: x.flat],
+    ids=["own class", "matrix", "masked array", "flat"],
+)
+def test_write_of_an_array_object_to_an_array(made):
+    def f(x):
+        found = np.zeros((2, 3))
+        found[1] = made(x * x)
+        return (found * np.arange(6.0).reshape(2, 3)).sum()
+
+    want = 2.0 * X * [3.0, 4.0, 5.0]
+    assert f(X) == pytest.approx((X**2) @ [3.0, 4.0, 5.0])
+    np.testing.assert_allclose(grad(f)(X), want, rtol=1e-12)
+    np.testing.assert_allclose(vmap(grad(f))(np.stack([X, 2 * X])), [want, 2 * want], rtol=1e-12)
+    np.testing.assert_allclose(hessian(f)(X), np.diag([6.0, 8.0, 10.0]), rtol=1e-12)

@@ -1,5 +1,6 @@
 """Descriptors of a program's classes, whose methods are rebuilt as properties are, and arrays of objects."""
 
+import copy
 import math
 from typing import Generic, TypeVar
 
@@ -161,3 +162,70 @@ class Numbers(Stack[float]):
 def test_generic_classes():
     assert grad(lambda x: math.exp(Stack[float]().push(x).items[0]))(0.7) == pytest.approx(math.exp(0.7))
     assert grad(lambda x: Numbers().push(x).sine())(0.7) == pytest.approx(math.cos(0.7))
+
+
+class Parameter:
+    """Value of a model that converts what it gets."""
+
+    def set(self, value):
+        self.stored = np.array(value)
+
+    def get(self):
+        return np.float64(self.stored.item())
+
+
+class Collecting(type):
+    """Metaclass that makes a table of the parameters among the members of a class."""
+
+    def __new__(cls, name, bases, members):
+        members["table"] = {name: value for name, value in members.items() if isinstance(value, Parameter)}
+        return super().__new__(cls, name, bases, members)
+
+
+class Wave(metaclass=Collecting):
+    """Model with a copy of each parameter of its class."""
+
+    height = Parameter()
+    length = Parameter()
+
+    def __init__(self, **values):
+        for name, parameter in self.table.items():
+            self.__dict__[name] = copy.deepcopy(parameter)
+            self.__dict__[name].set(values[name])
+
+    def at(self, t):
+        return self.height.get() * math.sin(t / self.length.get())
+
+
+def test_objects_in_a_table_that_a_metaclass_made():
+    f = lambda x: Wave(height=x[0], length=x[1]).at(0.5)
+    x = np.array([2.0, 0.7])
+    want = np.array([math.sin(0.5 / 0.7), -2.0 * math.cos(0.5 / 0.7) * 0.5 / 0.7**2])
+    np.testing.assert_allclose(grad(f)(x), want, rtol=1e-12)
+    np.testing.assert_allclose(vmap(grad(f))(np.stack([x, x])), [want, want], rtol=1e-12)
+    np.testing.assert_allclose(hessian(f)(x)[0], [0.0, want[1] / 2.0], rtol=1e-12, atol=1e-15)
+    assert not vars(Wave.height)
+
+
+class Report:
+    """Object that lists the public names of its class."""
+
+    limit = 3.0
+
+    def __init__(self, value):
+        self.value = np.array([value])[0]
+
+    def names(self):
+        return [name for name in vars(type(self)) if not name.startswith("_")]
+
+
+def test_public_names_of_a_rebuilt_class_are_those_of_the_program():
+    found = []
+
+    def f(x):
+        report = Report(x)
+        found[:] = report.names()
+        return report.value
+
+    assert grad(f)(1.0) == 1.0
+    assert set(found) <= {"limit", "names"}

@@ -1,9 +1,13 @@
 """Packages whose functions are rebuilt, and packages that are used as they are."""
 
+import math
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
+import sklearn.externals.array_api_compat.numpy.linalg as compat
 
-from funcgrad import grad
+from funcgrad import grad, hessian, vmap
 from funcgrad.errors import ConversionError
 
 SOURCE = "import numpy as np\ndef total(x): return np.asarray(x, dtype=float).sum()"
@@ -22,8 +26,60 @@ def test_functions_of_packages_are_rebuilt(package):
     np.testing.assert_array_equal(grad(lambda x: total(x))(np.ones(2)), np.ones(2))
 
 
-@pytest.mark.parametrize("package", ["joblib", "narwhals", "threadpoolctl", "torch", "pydantic"])
+@pytest.mark.parametrize("package", ["joblib", "mpmath", "narwhals", "threadpoolctl", "torch", "pydantic"])
 def test_packages_used_unchanged(package):
     total = function_of(package)
     with pytest.raises(ConversionError, match=r"numpy.asarray\(x\): converting a traced value"):
         grad(lambda x: total(x))(np.ones(2))
+
+
+class DUFunc:
+    """Function that Numba's ``vectorize`` compiled."""
+
+    nin, nout = 2, 1
+    __module__ = "numba.np.ufunc.dufunc"
+
+    def __init__(self, fun):
+        self._dispatcher = SimpleNamespace(py_func=fun)
+
+    def __call__(self, *args):
+        return np.frompyfunc(self._dispatcher.py_func, 2, 1)(*map(memoryview, args))
+
+    def reduce(self, x):
+        return self(x[:1], x[1:])[0]
+
+
+@DUFunc
+def growth(a, b):
+    return math.exp(a) * b if a > 0.5 else a * b * b
+
+
+def test_functions_that_numba_vectorizes():
+    x = np.array([0.3, 0.7])
+    f = lambda x: growth(x, 2.0 * x[0]).sum() + growth.reduce(x)
+    want = np.array([12 * 0.3**2 + 2 * math.exp(0.7) + 0.7**2, 2 * 0.3 * math.exp(0.7) + 2 * 0.3 * 0.7])
+    np.testing.assert_allclose(grad(f)(x), want, rtol=1e-12)
+    np.testing.assert_allclose(vmap(grad(f))(np.stack([x, x + 0.01]))[0], want, rtol=1e-12)
+    assert hessian(f)(x)[1, 1] == pytest.approx(2 * 0.3 * (math.exp(0.7) + 1.0))
+
+
+def test_solve_of_the_array_api_calls_private_functions_of_numpy():
+    f = lambda x: compat.solve(np.array([[2.0, x], [x, 3.0]]), np.ones(2)).sum()
+    assert grad(f)(0.5) == pytest.approx((f(0.5 + 1e-6) - f(0.5 - 1e-6)) / 2e-6, rel=1e-8)
+
+
+MAKER = """
+def lambdify(text):
+    made = {}
+    exec("def f(a): return " + text, {"np": np}, made)
+    return made["f"]
+"""
+
+
+def test_functions_that_sympy_makes_inside_are_rebuilt():
+    names = {"__name__": "sympy.utilities.lambdify", "np": np}
+    exec(MAKER, names)
+    lambdify = names["lambdify"]
+    f = lambda x: np.linalg.det(lambdify("np.array([[a, 1.0], [2.0, a * a]])")(x))
+    assert grad(f)(2.0) == pytest.approx(12.0)
+    assert hessian(f)(2.0) == pytest.approx(12.0)

@@ -253,3 +253,16 @@ def test_int_of_abstract_values():
     f = lambda x: int(x[1]) * x[0]
     assert jit(f)(EXAMPLES[0]) == pytest.approx(0.7)
     assert jit(grad(f))(EXAMPLES[0]) == pytest.approx([1.0, 0.0])
+
+
+def test_error_of_code_that_caught_a_refusal_shows_the_refusal():
+    def digits(x):
+        try:
+            number = array("d", [x])[0]
+        except TypeError:
+            number = math.nan
+        return int(number)
+
+    with pytest.raises(ValueError, match="cannot convert float NaN") as caught:
+        grad(lambda x: digits(x) * x)(2.0)
+    assert "code caught this error: float(x): converting a traced value" in caught.value.__notes__[-1]
