@@ -365,6 +365,8 @@ def astype(x: Array, dtype: Any, /, *, copy: bool = True, device: Any = None) ->
         return x.astype(dtype, copy=copy)
     if issubclass(type(x), np.generic):
         return x.astype(dtype)
+    if isinstance(x, Proxy) and issubclass(x.array_class(), np.ndarray):
+        return x.astype(dtype)  # type: ignore[attr-defined]
     x, to = as_value(x), np.dtype(dtype)
     if is_buffer(x) and x.dtype.kind in "SU":  # such texts may show traced numbers
         texts = np.char.decode(x._val) if x.dtype.kind == "S" else x._val

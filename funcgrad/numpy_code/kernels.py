@@ -83,10 +83,9 @@ _NEEDS_NUMPY: ContextVar[bool] = ContextVar("_NEEDS_NUMPY", default=False)
 
 
 def _is_numpy_namespace(xp: Any) -> bool:
-    """Replace ``is_numpy``, with which SciPy before 1.17 checks whether it may handle axes and missing values."""
-    asks = not hasattr(sys.modules.get("scipy.stats._axis_nan_policy"), "is_lazy_array")
+    """Replace ``is_numpy``, with which SciPy refuses options for arrays of other libraries, see ``_needing_numpy``."""
     library = next(sys.modules[name] for name in _LIBRARIES if name in sys.modules)
-    return ((asks or _NEEDS_NUMPY.get()) and xp is fnp) or bool(library.is_numpy_namespace(xp))
+    return (_NEEDS_NUMPY.get() and xp is fnp) or bool(library.is_numpy_namespace(xp))
 
 
 def _interpn(
@@ -406,7 +405,12 @@ def _keeping_classes(built: Callable[..., Any]) -> Callable[..., Any]:
 
 def _without_masks(built: Callable[..., Any]) -> Callable[..., Any]:
     """Wrap ``_contains_nan``, which looks at the elements that are not masked."""
-    return lambda a, *args, **options: built(a.filled(0.0) if hasattr(a, "filled") else a, *args, **options)
+
+    @wraps(built)
+    def call(a: Any, *args: Any, **options: Any) -> Any:
+        return built(a.filled(0.0) if hasattr(a, "filled") else a, *args, **options)
+
+    return call
 
 
 #: Wrappers of rebuilt functions of SciPy and statsmodels.

@@ -63,6 +63,7 @@ def counterpart(value: Any) -> Any:
     if not _may_differ(value):
         return value
     name = safe_getattr(value, "__name__") or safe_getattr(value, "name")  # the latter is that of a SciPy distribution
+    name = name or safe_getattr(safe_getattr(value, "_func"), "__name__")  # ``numpy.ma.zeros`` of NumPy before 2.3
     if not isinstance(name, str):
         return value
     for home in public_modules_of(value):

@@ -11,6 +11,7 @@ import builtins
 import sys
 from collections.abc import Callable, Mapping
 from functools import partial, wraps
+from inspect import signature
 from operator import is_, itemgetter
 from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import Any
@@ -40,7 +41,7 @@ _SINGLE = frozenset((BuiltinFunctionType, FunctionType, ModuleType, np.ufunc, ty
 
 def _accepting_traced(contains_nan: Any) -> Any:
     """Return ``_contains_nan`` such that it accepts arrays that are not NumPy's."""
-    knows = "xp_omit_okay" in contains_nan.__code__.co_varnames
+    knows = "xp_omit_okay" in signature(contains_nan).parameters
     return partial(contains_nan, xp_omit_okay=True) if knows else contains_nan
 
 

@@ -188,7 +188,13 @@ def _while(*values: Any, cond_nconsts: int, cond_jaxpr: Any, body_nconsts: int, 
         ]
 
 
-def _scan(*values: Any, jaxpr: Any, length: int, reverse: bool, num_consts: int, num_carry: int, **_: Any) -> list[Any]:
+def _counts(ft_in: Any = None, num_consts: int = 0, num_carry: int = 0, **_: Any) -> list[int]:
+    """Return the numbers of constants and of carried values of a scan, of which JAX keeps trees since 0.12."""
+    return [num_consts, num_carry] if ft_in is None else [len(list(part)) for part in ft_in.unpack()[:2]]
+
+
+def _scan(*values: Any, jaxpr: Any, length: int, reverse: bool, **params: Any) -> list[Any]:
+    num_consts, num_carry = _counts(**params)
     consts, carry = values[:num_consts], list(values[num_consts : num_consts + num_carry])
     rows = values[num_consts + num_carry :]
     found: list[list[Any]] = []

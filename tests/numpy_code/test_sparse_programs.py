@@ -303,7 +303,7 @@ PROGRAMS = {
 
 
 @pytest.mark.filterwarnings("ignore:the matrix subclass")
-@pytest.mark.filterwarnings("ignore:`kron` is switching")  # since SciPy 1.18
+@pytest.mark.filterwarnings("ignore:`(kron|tril)` is switching")  # since SciPy 1.18
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_programs(name):
     f = PROGRAMS[name]
