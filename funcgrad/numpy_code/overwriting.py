@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dis
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from functools import partial
 from types import CodeType, FunctionType, MethodType
@@ -93,11 +93,16 @@ def _is_of_library(x: Any) -> bool:
 
 
 class FirstCall:
-    """``fun``, to be called once: it raises an error if it changes an array that it has used."""
+    """``fun``, to be called once: it raises an error if it changes an array that it has used.
+
+    Args:
+        fun: a function.
+        done: called with the codes of all functions that ran in the call, if no array was changed.
+    """
 
     __slots__ = ("done", "fun")
 
-    def __init__(self, fun: Any, done: Any) -> None:
+    def __init__(self, fun: Any, done: Callable[[list[CodeType]], None]) -> None:
         self.fun, self.done = fun, done
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -111,16 +116,20 @@ class FirstCall:
             stack.enter_context(Block(lambda state: state._replace(watcher=look)))
             out = self.fun(*args, **kwargs)
         look.check()
-        self.done()
+        self.done(look.codes)
         return out
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.fun, name)
 
 
-def is_looking() -> bool:
-    """Whether a ``FirstCall`` is running in this context: it looks at all operations inside."""
-    return type(current().watcher) is _Look
+def is_part_of_call(code: CodeType) -> bool:
+    """Whether a ``FirstCall`` is running in this context, which looks at the function with this code, too."""
+    look = current().watcher
+    if type(look) is not _Look:
+        return False
+    look.codes.append(code)
+    return True
 
 
 class _Look:
@@ -129,12 +138,16 @@ class _Look:
     Args:
         outer: the watcher around this one, which does all else; or None.
         stack: what to close when enough operations were looked at.
+
+    Attributes:
+        codes: the codes of functions to which transforms were applied inside.
     """
 
     def __init__(self, outer: Watcher | None, stack: ExitStack) -> None:
         self.nans, self.all = outer is not None and outer.nans, outer is not None and outer.all
         self.meter = None if outer is None else outer.meter
         self.dropped: list[Any] = [] if outer is None else outer.dropped
+        self.codes: list[CodeType] = []
         self._outer, self._stack = outer, stack
         self._left, self._bytes = _MOST_OPERATIONS, _MOST_BYTES
         self._noted: dict[int, tuple[np.ndarray, Any, str]] = {}

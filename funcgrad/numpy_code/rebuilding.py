@@ -20,7 +20,7 @@ from funcgrad.numpy.concretization import RefusedInWorker, latest_rebuilt_run
 from funcgrad.numpy_code.calls import IdentityCache
 from funcgrad.numpy_code.classes import has_rebuilt_class, original, with_original_namedtuples
 from funcgrad.numpy_code.functions import Built, has_same_values, rebuild_closure
-from funcgrad.numpy_code.overwriting import FirstCall, is_looking, may_change_arrays
+from funcgrad.numpy_code.overwriting import FirstCall, is_part_of_call, may_change_arrays
 from funcgrad.numpy_code.reading import reads_texts
 from funcgrad.numpy_code.replacements import PLAIN_TYPES, end_run, run_of_thread
 from funcgrad.numpy_code.scope import globals_object, refresh
@@ -315,12 +315,19 @@ def rebuilt_if_known(fun: Any) -> Any:
 
 def _at_first_call(fun: Any, code: CodeType) -> Any:
     """Return ``fun`` as a ``FirstCall`` if it may change arrays; else note that it runs as it is written."""
-    if is_looking():
+    if is_part_of_call(code):
         return fun
     if may_change_arrays(fun):
-        return FirstCall(fun, lambda: _LEVELS_BY_CODE.put(code, 0))
-    _LEVELS_BY_CODE.put(code, 0)
+        return FirstCall(fun, lambda codes: _note_unchanged([*codes, code]))
+    _note_unchanged([code])
     return fun
+
+
+def _note_unchanged(codes: list[CodeType]) -> None:
+    """Note that functions with these codes run as they are written, unless it is known that they are rebuilt."""
+    for code in codes:
+        if _LEVELS_BY_CODE.get(code) is None:
+            _LEVELS_BY_CODE.put(code, 0)
 
 
 def run_or_rebuild(fun: Any, work: Callable[[Any], Any]) -> Any:
@@ -411,8 +418,8 @@ def retry_rebuilt(fun: Any, given: Any, work: Callable[[Any], Any], error: Excep
             try:
                 pending_refusals.pop(get_ident(), None)
                 built = Rebuilt(fun, level)
-                looks = level < WRITABLE_ARRAYS and not is_looking() and may_change_arrays(fun)
-                found = work(FirstCall(built, lambda: None) if looks else built)
+                looks = level < WRITABLE_ARRAYS and may_change_arrays(fun)
+                found = work(FirstCall(built, _note_unchanged) if looks else built)
                 if pending_refusals:
                     check_refused(built)
             except Exception as other:
@@ -466,11 +473,10 @@ _REFUSALS_OF_C = (
 
 def run_rebuilt(fun: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     """Run ``fun(*args, **kwargs)`` rebuilt from the start, and with its constant arrays replaced if that is needed."""
-    given = rebuilt_if_known(fun)
-    looks = type(given) is FirstCall
-    given = given if type(given) is Rebuilt else Rebuilt(fun, FUNCTIONS)
+    known = rebuilt_if_known(fun)
+    given = known if type(known) is Rebuilt else Rebuilt(fun, FUNCTIONS)
     try:
-        return FirstCall(given, lambda: None)(*args, **kwargs) if looks else given(*args, **kwargs)
+        return FirstCall(given, known.done)(*args, **kwargs) if type(known) is FirstCall else given(*args, **kwargs)
     except Exception as error:
         return retry_rebuilt(fun, given, lambda fun: fun(*args, **kwargs), error)
 
