@@ -523,7 +523,7 @@ def write_in_order(x: Tracer, y: Any, write: Callable[[ndarray, ndarray], None])
         InputError: a view is a real or imaginary part, so that positions cannot tell what NumPy does.
     """
     root = root_of(x)
-    if not isinstance(y, Tracer) or root_of(y) is not root or is_buffer(root) or prod(y.shape) < 2:
+    if not isinstance(y, Tracer) or root_of(y) is not root or prod(y.shape) < 2:
         return False
     mine, theirs = steps_of(x), steps_of(y)
     if any(step is real or step is imag for step, _ in (*mine, *theirs)):

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import dis
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
-from types import CodeType, FunctionType, MethodType
+from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -31,13 +31,36 @@ _BINARY, _IN_PLACE = dis.opmap["BINARY_OP"], range(13, 26)
 #: Methods and functions that change an array.
 _CHANGING = {"at", "copyto", "fill", "fill_diagonal", "partition", "place", "put", "put_along_axis", "putmask"}
 _CHANGING |= {"itemset", "setfield", "shuffle", "sort"}
-#: Largest number of functions whose code is looked at.
-_MOST_FUNCTIONS = 100
+#: Largest number of functions and objects that are looked at.
+_MOST_VALUES = 300
+_CALLABLE = (FunctionType, MethodType, staticmethod, classmethod, partial)
 
 
 def may_change_arrays(fun: Any) -> bool:
-    """Whether the code of ``fun``, or of functions and methods that it names, has steps that can change an array."""
-    return any(map(_changes, _reachable(fun)))
+    """Whether the code of ``fun``, or of functions, methods and classes that it names, has steps that change arrays."""
+    waiting: list[Any] = [fun]
+    seen: set[int] = set()
+    while waiting and len(seen) < _MOST_VALUES:
+        value = waiting.pop()
+        if id(value) in seen or isinstance(value, ModuleType):
+            continue
+        seen.add(id(value))
+        if type(value) is FunctionType:
+            if _is_of_library(value):
+                continue
+            if _changes(value.__code__):
+                return True
+            waiting += [value.__globals__[name] for name in _names(value.__code__) if name in value.__globals__]
+            waiting += _contents(value)
+        elif type(value) is MethodType:
+            waiting += [value.__func__, value.__self__]
+        elif isinstance(value, partial):
+            waiting += [value.func, *value.args]
+        elif type(value) in (list, tuple, dict):
+            waiting += value.values() if type(value) is dict else value
+        else:
+            waiting += _functions_of(value)
+    return bool(waiting)  # too many to look at
 
 
 def _changes(code: CodeType) -> bool:
@@ -49,28 +72,21 @@ def _changes(code: CodeType) -> bool:
     return any("out" in c if type(c) is tuple else type(c) is CodeType and _changes(c) for c in code.co_consts)
 
 
-def _reachable(fun: Any) -> Iterator[CodeType]:
-    """Generate the codes of ``fun`` and of the functions, methods and classes of the program that it names."""
-    waiting: list[Any] = [fun]
-    seen: set[CodeType] = set()
-    while waiting and len(seen) < _MOST_FUNCTIONS:
-        value = waiting.pop()
-        if type(value) is MethodType:
-            waiting.append(value.__self__)
-            value = value.__func__
-        if type(value) is not FunctionType:
-            kind = value if isinstance(value, type) else type(value)
-            inner = [getattr(value, name, None) for name in ("func", "fun", "__wrapped__")] if kind is not value else []
-            waiting += [x for x in inner if callable(x)]
-            if not _is_of_library(kind):
-                waiting += [x for x in vars(kind).values() if type(x) is FunctionType and x.__code__ not in seen]
-            continue
-        if value.__code__ in seen or _is_of_library(value):
-            continue
-        seen.add(value.__code__)
-        yield value.__code__
-        waiting += [value.__globals__[name] for name in _names(value.__code__) if name in value.__globals__]
-        waiting += _contents(value)
+def _functions_of(value: Any) -> list[Any]:
+    """Return the functions in the attributes of an object, and of its class; of a class, its methods."""
+    kind, found = (value, []) if isinstance(value, type) else (type(value), _attributes(value))
+    if not _is_of_library(kind):
+        found = [*found, *[x for base in kind.__mro__ for x in vars(base).values()]]
+    return [x.__func__ if isinstance(x, (staticmethod, classmethod)) else x for x in found if isinstance(x, _CALLABLE)]
+
+
+def _attributes(value: Any) -> list[Any]:
+    """Return the attributes of an object without asking its class, which may make attributes up."""
+    try:
+        own: dict[str, Any] = object.__getattribute__(value, "__dict__")
+    except AttributeError:
+        return []
+    return list(own.values())
 
 
 def _names(code: CodeType) -> set[str]:
@@ -146,11 +162,15 @@ class _Look:
     def __init__(self, outer: Watcher | None, stack: ExitStack) -> None:
         self.nans, self.all = outer is not None and outer.nans, outer is not None and outer.all
         self.meter = None if outer is None else outer.meter
-        self.dropped: list[Any] = [] if outer is None else outer.dropped
         self.codes: list[CodeType] = []
         self._outer, self._stack = outer, stack
         self._left, self._bytes = _MOST_OPERATIONS, _MOST_BYTES
         self._noted: dict[int, tuple[np.ndarray, Any, str]] = {}
+
+    @property
+    def dropped(self) -> list[Any]:
+        """Cases in which a VJP rule returned None for a parent."""
+        return [] if self._outer is None else self._outer.dropped
 
     def begin(self, trace: Trace) -> Any:
         """Return the ``cuts`` of a new trace."""

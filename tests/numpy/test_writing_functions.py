@@ -8,7 +8,7 @@ from fuzz.eager import run_eagerly
 from helpers import at_least
 
 import funcgrad.numpy as fnp
-from funcgrad import grad, jacfwd, jacrev, jvp, no_grad, vjp, vmap
+from funcgrad import grad, jacfwd, jacrev, jvp, no_grad, value_and_grad, vjp, vmap
 from funcgrad.errors import ConcretizationError, InputError, ReadOnlyError
 
 M = np.array([[0.5, -1.5, 2.5], [3.5, -0.25, 1.25]])
@@ -149,6 +149,21 @@ REFUSED = {
 }
 if not at_least(np, "2.4.0"):  # older versions have another text
     del REFUSED["flat[i, j]"], REFUSED["flat[None]"]
+
+
+def test_part_of_constant_array_is_written_in_order():
+    """Check that rebuilt code writes one element after the other, as NumPy does, if no traced value is involved."""
+
+    def fun(x):
+        a, b = np.outer(M, M)[:4, :4].copy(), np.arange(6.0)
+        np.fill_diagonal(a, a.ravel()[2:6])
+        b.flat[1:] = b[:-1]
+        a[0, 1], b[2] = x, b[2] * x
+        return (a * a).sum() + (b * M.ravel()).sum()
+
+    value, slope = value_and_grad(fun)(1.5)
+    assert value == fun(1.5)
+    assert slope == 3.0
 
 
 @pytest.mark.parametrize("name", REFUSED)
