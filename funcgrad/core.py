@@ -476,7 +476,7 @@ class Primitive:
     def evaluate(self, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Compute the primitive on plain values."""
         for position, arg in enumerate(args):
-            if not backend.is_value(arg):
+            if not (backend.is_value(arg) or backend.is_date_or_text(arg)):
                 raise InputError(f"{self.name}: argument {position} {'. '.join(backend.problem_and_remedy(arg))}")
         if blocks.last_entered() is not None and (runner := blocks.current().runner) is not None:
             return runner.run(self, args, params)

@@ -166,7 +166,8 @@ def _write_concretely(x: Tracer, alias: Any, index: Any, y: Any) -> bool:
 def _write_root(x: Tracer, index: Any, y: Any, aval: Any) -> None:
     """Write to an array that is not a view; ``aval`` is the aval of ``y``."""
     if not _write_directly(x, index, y, aval):
-        if type(index) is ndarray and index.dtype.kind == "b" and can_overwrite(x, index, y, ignore_observers=True):
+        is_mask = type(index) is ndarray and index.dtype.kind == "b" and index.shape == x.shape[: index.ndim]
+        if is_mask and can_overwrite(x, index, y, ignore_observers=True):
             index = index.nonzero()  # then the record is a write, as on the fast path
         rebind(x, with_layout_of(x, with_items_set(shallow_copy(x), index, y)))
     views = getattr(x, "alias", None)

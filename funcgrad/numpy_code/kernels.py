@@ -280,7 +280,7 @@ _KERNELS: dict[tuple[str, str], Callable[..., Any]] = {
     ("scipy._lib._array_api", "array_namespace"): lambda *arrays, **options: fnp,  # shared by traced and other arrays
     **{(home, "is_numpy_namespace"): _is_numpy_namespace for home in _LIBRARIES},
     **{  # it calls private functions of NumPy
-        (f"{home}array_api_compat.numpy.linalg", "solve"): fnp.linalg.solve
+        (f"{home}array_api_compat.numpy.linalg", "solve"): lambda *args, **kwargs: fnp.linalg.solve(*args, **kwargs)
         for home in ("", "scipy._lib.", "scipy._external.", "sklearn.externals.")
     },
     ("scipy._lib.array_api_extra._lib._at", "at"): _At,

@@ -473,6 +473,7 @@ _REFUSALS_OF_C = (
 
 def run_rebuilt(fun: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     """Run ``fun(*args, **kwargs)`` rebuilt from the start, and with its constant arrays replaced if that is needed."""
+    fun = fun.fun if type(fun) is FirstCall else fun  # rebuilt from the start, so looked at below
     known = rebuilt_if_known(fun)
     given = known if type(known) is Rebuilt else Rebuilt(fun, FUNCTIONS)
     try:
