@@ -105,7 +105,8 @@ class Transformed(Generic[P, R]):
         given: Any = self._rebuilt
         if given is None or last_entered() is not None:
             given = self.fun
-            known = known_codes.get(id(given.__code__)) if type(given) is FunctionType else None
+            alone = type(given) is FunctionType and not given.__closure__  # else it may hold another function now
+            known = known_codes.get(id(given.__code__)) if alone else None
             if type(given) is not Transformed and (known is None or known.stored):  # not known to run as it is written
                 given = self._rebuilt_if_known()
         outer_refusals = take_refusal() if pending_refusals else None

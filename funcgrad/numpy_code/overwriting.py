@@ -103,6 +103,26 @@ def _contents(fun: FunctionType) -> list[Any]:
     return found
 
 
+def held_codes(fun: Any, depth: int = 3) -> tuple[int, ...]:
+    """Return the ``id`` of the codes of the functions that ``fun`` holds, which differ between wrappers with one code.
+
+    They are in its closure variables, in the attributes of the object of a method or of a callable object, and in those
+    of these functions.
+    """
+    if type(fun) is FunctionType:
+        values = _contents(fun) if fun.__closure__ else ()
+    elif isinstance(fun, partial):
+        values = [fun.func, *fun.args]
+    else:
+        values = _attributes(fun.__self__ if type(fun) is MethodType else fun)
+    found: tuple[int, ...] = ()
+    for value in values:
+        inner = value.__func__ if type(value) is MethodType else value
+        if type(inner) is FunctionType:
+            found += (id(inner.__code__), *(held_codes(value, depth - 1) if depth else ()))
+    return found
+
+
 def _is_of_library(x: Any) -> bool:
     module = getattr(x, "__module__", None)
     return package_of(module) in ("numpy", "scipy", "funcgrad") or (module != "builtins" and is_kept(module))

@@ -20,7 +20,7 @@ from funcgrad.numpy.concretization import RefusedInWorker, latest_rebuilt_run
 from funcgrad.numpy_code.calls import IdentityCache
 from funcgrad.numpy_code.classes import has_rebuilt_class, original, with_original_namedtuples
 from funcgrad.numpy_code.functions import Built, has_same_values, rebuild_closure
-from funcgrad.numpy_code.overwriting import FirstCall, is_part_of_call, may_change_arrays
+from funcgrad.numpy_code.overwriting import FirstCall, held_codes, is_part_of_call, may_change_arrays
 from funcgrad.numpy_code.reading import reads_texts
 from funcgrad.numpy_code.replacements import PLAIN_TYPES, end_run, run_of_thread
 from funcgrad.numpy_code.scope import globals_object, refresh
@@ -265,6 +265,8 @@ def is_as_written() -> bool:
 _LEVELS_BY_CODE = IdentityCache()
 #: Entries of ``_LEVELS_BY_CODE``, by the ``id`` of the code.
 known_codes = _LEVELS_BY_CODE.entries
+#: Which functions the functions with a code held when they were called before, see ``held_codes``.
+_HELD = IdentityCache()
 #: Rebuilt functions that ``rebuilt_if_known`` returned last, by the ``id`` of their code.
 _LATEST: dict[int, Rebuilt] = {}
 _MANY = 64
@@ -290,6 +292,7 @@ def rebuilt_if_known(fun: Any) -> Any:
     At its first call a function that may change arrays is returned as a ``FirstCall``.
     """
     kind = type(fun)
+    code: Any
     if kind is FunctionType:
         code = fun.__code__
     elif kind is MethodType and type(fun.__func__) is FunctionType:
@@ -298,10 +301,15 @@ def rebuilt_if_known(fun: Any) -> Any:
         return fun
     else:
         code = _code_of(fun)
+    if code is None:
+        return fun
     found = known_codes.get(id(code))
     if found is None or found() is not code:
-        return fun if code is None else _at_first_call(fun, code)
-    if not found.stored or is_as_written():
+        return _at_first_call(fun, code)
+    if not found.stored:
+        held = held_codes(fun) if kind is not FunctionType or fun.__closure__ else ()
+        return _at_first_call(fun, code) if held and held not in (_HELD.get(code) or ()) else fun
+    if is_as_written():
         return fun
     if kind is not FunctionType:
         return Rebuilt(fun, found.stored)
@@ -317,9 +325,15 @@ def _at_first_call(fun: Any, code: CodeType) -> Any:
     """Return ``fun`` as a ``FirstCall`` if it may change arrays; else note that it runs as it is written."""
     if is_part_of_call(code):
         return fun
+
+    def note(codes: list[CodeType]) -> None:
+        _note_unchanged([*codes, code])
+        before = _HELD.get(code) or ()
+        _HELD.put(code, {held_codes(fun), *(before if len(before) < _MANY else ())})
+
     if may_change_arrays(fun):
-        return FirstCall(fun, lambda codes: _note_unchanged([*codes, code]))
-    _note_unchanged([code])
+        return FirstCall(fun, note)
+    note([])
     return fun
 
 

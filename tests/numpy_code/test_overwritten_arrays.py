@@ -148,6 +148,28 @@ def test_first_call_finds_the_change(fun):
         close(grad(new())(X), want)
 
 
+def square(x):
+    return (x**2).sum()
+
+
+def test_wrapper_is_looked_at_again_with_another_function():
+    """Check that code which was called with a harmless function is not taken for harmless with each function."""
+
+    class Problem:
+        def __init__(self, loss):
+            self.loss = loss
+
+        def value(self, x):
+            return self.loss(x)
+
+    new = type(square)(decaying_weights.__code__.replace(), decaying_weights.__globals__)
+    want = grad(decaying_weights)(X)
+    for wrap in (lambda loss: lambda x: loss(x), lambda loss: Problem(loss).value, lambda loss: lambda x: [loss][0](x)):
+        close(grad(wrap(square))(X), 2 * X)
+        close(grad(wrap(square))(X), 2 * X)
+        close(grad(wrap(new))(X), want)
+
+
 def test_as_written_names_the_operation():
     def fun(x):
         weights = np.ones(3)
