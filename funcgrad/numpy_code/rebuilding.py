@@ -292,7 +292,6 @@ def rebuilt_if_known(fun: Any) -> Any:
     At its first call a function that may change arrays is returned as a ``FirstCall``.
     """
     kind = type(fun)
-    code: Any
     if kind is FunctionType:
         code = fun.__code__
     elif kind is MethodType and type(fun.__func__) is FunctionType:
@@ -321,7 +320,7 @@ def rebuilt_if_known(fun: Any) -> Any:
     return made
 
 
-def _at_first_call(fun: Any, code: CodeType) -> Any:
+def _at_first_call(fun: Any, code: Any) -> Any:
     """Return ``fun`` as a ``FirstCall`` if it may change arrays; else note that it runs as it is written."""
     if is_part_of_call(code):
         return fun
