@@ -56,6 +56,10 @@ class Watcher(Protocol):
         """Whether a structurally zero derivative of any transform is an error."""
 
     @property
+    def writes(self) -> bool:
+        """Whether it observes writes to arrays; else a write happens in place as in a plain run."""
+
+    @property
     def meter(self) -> Any:
         """Meter of operations and VJP rules, or None."""
 
@@ -90,6 +94,10 @@ class State(NamedTuple):
     runner: Runner | None = None
     watcher: Watcher | None = None
     as_written: bool = False
+
+    def observes_writes(self) -> bool:
+        """Whether a write to an array must become an operation, because a block observes or changes operations."""
+        return self.min_level > 0 or self.runner is not None or (self.watcher is not None and self.watcher.writes)
 
 
 NO_BLOCK: Final = State()

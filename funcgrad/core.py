@@ -119,9 +119,9 @@ class Trace:
         """Send operations to the general path until ``resume_fast_path`` is called."""
         self.fast, self.fast_counter = False, None
 
-    def may_use_fast_path(self) -> bool:
-        """Whether operations may take the fast path: the run goes on or a pullback repeats it, and no block is open."""
-        return self.fast or ((self.open or join_repetition(self.level)) and blocks.current() == blocks.NO_BLOCK)
+    def may_write_directly(self) -> bool:
+        """Whether writes may change arrays in place: the run goes on or is repeated, and no block observes writes."""
+        return self.fast or ((self.open or join_repetition(self.level)) and not blocks.current().observes_writes())
 
     def resume_fast_path(self) -> None:
         """Let operations take the fast path again, unless the run has ended or a block is open."""

@@ -149,7 +149,7 @@ class _Watch:
     ) -> None:
         self.nans: bool = nans or (outer is not None and outer.nans)
         self.all: bool = strict == "all" or (outer is not None and outer.all)
-        self.next = strict == "next"
+        self.next, self.writes = strict == "next", True
         self.meter: Any = outer.meter if meter is None and outer is not None else meter
         self.origins = Origins()
         self.dropped: list[tuple[str, Origin | None, Record]] = []

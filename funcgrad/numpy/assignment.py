@@ -225,7 +225,7 @@ def _fast_path_flags(x: Any, kinds: frozenset[type], ignore_observers: bool) -> 
     found = 0
     while type(x) is Tracer:
         trace = x._trace
-        if type(trace) not in _OVERWRITERS or not (trace.fast or ignore_observers or trace.may_use_fast_path()):
+        if type(trace) not in _OVERWRITERS or not (trace.fast or ignore_observers or trace.may_write_directly()):
             return _UNKNOWN
         if trace.hidden_axes:
             found |= _BATCH

@@ -1,5 +1,6 @@
 """Run functions written for NumPy, SciPy and ``math`` unchanged, with funcgrad's functions in place of theirs."""
 
+from funcgrad.numpy_code.overwriting import FirstCall
 from funcgrad.numpy_code.rebuilding import (
     Rebuilt,
     SelfRebuilding,
@@ -17,6 +18,7 @@ from funcgrad.numpy_code.rebuilding import (
 )
 
 __all__ = [
+    "FirstCall",
     "Rebuilt",
     "SelfRebuilding",
     "retry_rebuilt",

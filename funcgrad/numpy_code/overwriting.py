@@ -182,6 +182,7 @@ class _Look:
     def __init__(self, outer: Watcher | None, stack: ExitStack) -> None:
         self.nans, self.all = outer is not None and outer.nans, outer is not None and outer.all
         self.meter = None if outer is None else outer.meter
+        self.writes = outer is not None and outer.writes  # a record of a write does not refer to what is written
         self.codes: list[CodeType] = []
         self._outer, self._stack = outer, stack
         self._left, self._bytes = _MOST_OPERATIONS, _MOST_BYTES

@@ -26,6 +26,7 @@ class Watch:
     """A watcher that changes nothing; ``seen`` lists the operations that traces processed."""
 
     nans = all = False
+    writes = True
 
     def __init__(self):
         self.seen, self.meter = [], self

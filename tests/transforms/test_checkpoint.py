@@ -551,6 +551,45 @@ def test_rerun_takes_same_branches():
     same_bits(grad(lambda w, x: f(w, x)[0], BOTH)(1.5, X), grad(lambda w, x: f(w, x)[1], BOTH)(1.5, X))
 
 
+def test_steps_in_a_loop_that_convert_read_the_variables_of_their_first_run():
+    """Check functions that are rebuilt, and such that are called for the first time: both read the loop variable."""
+
+    def f(x, mark):
+        h = x
+        for w in (W, 2.0 * W, 3.0 * W):
+
+            def step(h):
+                out = np.zeros(4)
+                out[0] = h[0] * 1.0
+                return np.sin(out + w @ np.asarray(h))  # noqa: B023 - this is what is tested
+
+            h = mark(step)(h)
+        return fnp.sum(h)
+
+    for _ in range(2):
+        close(grad(f)(X, checkpoint), grad(f)(X, lambda step: step))
+
+
+def test_first_call_reruns_a_closed_over_array_that_the_function_writes_to():
+    makers = [lambda y: lambda h: np.sum(y * h[0])]
+
+    def f(x, mark):
+        return mark(makers[-1]((x * 2.0).reshape(2, 2).T))(x)
+
+    def writer(y):
+        def step(h):
+            y[0] = y[1] * y[1]
+            y.T[0] *= 0.5
+            return np.sum(y * h[0])
+
+        return step
+
+    close(grad(f)(X, checkpoint), grad(f)(X, lambda step: step))
+    makers.append(writer)  # from here on the first call is that of the step alone
+    found = grad(f)(X, checkpoint)
+    close(found, grad(f)(X, lambda step: step))
+
+
 def test_threads_share_a_pullback():
     _y, pullback = vjp(lambda x: checkpoint_chain(deep, x, length=12, budget=2), X)
     expected = pullback(np.ones(4))

@@ -374,6 +374,7 @@ class _ReplacingWatcher:
     """Watcher of a body: it makes operations that only involve outer tracers a part of the body too."""
 
     nans = all = False  # read by a debug_nans inside
+    writes = True
 
     def __init__(self, replacements: _Replacements) -> None:
         self.replacements = replacements
