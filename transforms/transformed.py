@@ -97,16 +97,15 @@ class Transformed(Generic[P, R]):
         self.fun = fun
         self.options = options
         self.summary = summary
-        self._rebuilt: Rebuilt | None = None
+        self._known: Any = None  # the function to run, once it is known whether it is rebuilt
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Run the transformed function."""
         run, options = self.run, self.options
-        given: Any = self._rebuilt
+        given: Any = self._known
         if given is None or last_entered() is not None:
             given = self.fun
-            alone = type(given) is FunctionType and not given.__closure__  # else it may hold another function now
-            known = known_codes.get(id(given.__code__)) if alone else None
+            known = known_codes.get(id(getattr(given, "__code__", None)))
             if type(given) is not Transformed and (known is None or known.stored):  # not known to run as it is written
                 given = self._rebuilt_if_known()
         outer_refusals = take_refusal() if pending_refusals else None
@@ -128,14 +127,15 @@ class Transformed(Generic[P, R]):
                 restore_refusal(outer_refusals)
 
     def _rebuilt_if_known(self) -> Any:
-        given = rebuilt_if_known(self.fun)
-        if type(given) is Rebuilt:
-            self._rebuilt = given
+        fun: Any = self.fun
+        given = rebuilt_if_known(fun)
+        if type(given) is Rebuilt or (given is fun and type(fun) is FunctionType and last_entered() is None):
+            self._known = given  # not a method, whose object may hold another function in its next call
         return given
 
     def _retry_rebuilt(self, given: Any, error: Exception, args: Any, kwargs: Any) -> R:
         """Run the call again with the function rebuilt; the function as written would lose the derivative."""
-        run, options, self._rebuilt = self.run, self.options, None
+        run, options, self._known = self.run, self.options, None
         try:
             found: R = retry_rebuilt(self.fun, given, lambda fun: run(fun, options, args, kwargs), error)
             return found

@@ -94,7 +94,7 @@ def _names(code: CodeType) -> set[str]:
 
 
 def _contents(fun: FunctionType) -> list[Any]:
-    found = list(fun.__defaults__ or ())
+    found = list(fun.__defaults__) if fun.__defaults__ else []
     for cell in fun.__closure__ or ():
         try:
             found.append(cell.cell_contents)
@@ -103,24 +103,34 @@ def _contents(fun: FunctionType) -> list[Any]:
     return found
 
 
-def held_codes(fun: Any, depth: int = 3) -> tuple[int, ...]:
+def held_codes(fun: Any) -> tuple[int, ...]:
     """Return the ``id`` of the codes of the functions that ``fun`` holds, which differ between wrappers with one code.
 
     They are in its closure variables, in the attributes of the object of a method or of a callable object, and in those
     of these functions.
     """
+    found: list[int] = []
+    _add_held(fun, found, 3)
+    return tuple(found)
+
+
+def _add_held(fun: Any, found: list[int], depth: int) -> None:
     if type(fun) is FunctionType:
-        values = _contents(fun) if fun.__closure__ else ()
-    elif isinstance(fun, partial):
-        values = [fun.func, *fun.args]
+        values = _contents(fun)
+    elif type(fun) is MethodType:
+        values = _attributes(fun.__self__)
     else:
-        values = _attributes(fun.__self__ if type(fun) is MethodType else fun)
-    found: tuple[int, ...] = ()
+        values = [fun.func, *fun.args] if isinstance(fun, partial) else _attributes(fun)
     for value in values:
-        inner = value.__func__ if type(value) is MethodType else value
-        if type(inner) is FunctionType:
-            found += (id(inner.__code__), *(held_codes(value, depth - 1) if depth else ()))
-    return found
+        kind = type(value)
+        if kind is FunctionType:
+            found.append(id(value.__code__))
+            if depth and value.__closure__:
+                _add_held(value, found, depth - 1)
+        elif kind is MethodType and depth:
+            if type(value.__func__) is FunctionType:
+                found.append(id(value.__func__.__code__))
+            _add_held(value, found, depth - 1)
 
 
 def _is_of_library(x: Any) -> bool:
@@ -133,12 +143,13 @@ class FirstCall:
 
     Args:
         fun: a function.
-        done: called with the codes of all functions that ran in the call, if no array was changed.
+        done: called if no array was changed, with the functions to which the call applied transforms, as ``_Look``
+            notes them.
     """
 
     __slots__ = ("done", "fun")
 
-    def __init__(self, fun: Any, done: Callable[[list[CodeType]], None]) -> None:
+    def __init__(self, fun: Any, done: Callable[[list[tuple[CodeType, tuple[int, ...]]]], None]) -> None:
         self.fun, self.done = fun, done
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -152,19 +163,19 @@ class FirstCall:
             stack.enter_context(Block(lambda state: state._replace(watcher=look)))
             out = self.fun(*args, **kwargs)
         look.check()
-        self.done(look.codes)
+        self.done(look.functions)
         return out
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.fun, name)
 
 
-def is_part_of_call(code: CodeType) -> bool:
+def is_part_of_call(code: CodeType, held: tuple[int, ...]) -> bool:
     """Whether a ``FirstCall`` is running in this context, which looks at the function with this code, too."""
     look = current().watcher
     if type(look) is not _Look:
         return False
-    look.codes.append(code)
+    look.functions.append((code, held))
     return True
 
 
@@ -176,14 +187,14 @@ class _Look:
         stack: what to close when enough operations were looked at.
 
     Attributes:
-        codes: the codes of functions to which transforms were applied inside.
+        functions: functions to which transforms were applied inside: their code and ``held_codes``.
     """
 
     def __init__(self, outer: Watcher | None, stack: ExitStack) -> None:
         self.nans, self.all = outer is not None and outer.nans, outer is not None and outer.all
         self.meter = None if outer is None else outer.meter
         self.writes = outer is not None and outer.writes  # a record of a write does not refer to what is written
-        self.codes: list[CodeType] = []
+        self.functions: list[tuple[CodeType, tuple[int, ...]]] = []
         self._outer, self._stack = outer, stack
         self._left, self._bytes = _MOST_OPERATIONS, _MOST_BYTES
         self._noted: dict[int, tuple[np.ndarray, Any, str]] = {}

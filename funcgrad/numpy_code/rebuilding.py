@@ -261,12 +261,12 @@ def is_as_written() -> bool:
     return last_entered() is not None and current().as_written
 
 
-#: How much is rebuilt (the level) of each function that was called before, by its code; 0 for nothing.
-_LEVELS_BY_CODE = IdentityCache()
-#: Entries of ``_LEVELS_BY_CODE``, by the ``id`` of the code.
-known_codes = _LEVELS_BY_CODE.entries
-#: Which functions the functions with a code held when they were called before, see ``held_codes``.
-_HELD = IdentityCache()
+#: What is known of the functions that were called before, by their code: how much is rebuilt (the level), 0 if they run
+#: as they are written. For functions that hold functions, and run as they are written, what they held: a set of
+#: ``held_codes``.
+_KNOWN = IdentityCache()
+#: Entries of ``_KNOWN``, by the ``id`` of the code.
+known_codes = _KNOWN.entries
 #: Rebuilt functions that ``rebuilt_if_known`` returned last, by the ``id`` of their code.
 _LATEST: dict[int, Rebuilt] = {}
 _MANY = 64
@@ -302,45 +302,40 @@ def rebuilt_if_known(fun: Any) -> Any:
         code = _code_of(fun)
     if code is None:
         return fun
-    found = known_codes.get(id(code))
-    if found is None or found() is not code:
+    level = _KNOWN.get(code)
+    if level is None or (type(level) is set and held_codes(fun) not in level):
         return _at_first_call(fun, code)
-    if not found.stored:
-        held = held_codes(fun) if kind is not FunctionType or fun.__closure__ else ()
-        return _at_first_call(fun, code) if held and held not in (_HELD.get(code) or ()) else fun
-    if is_as_written():
+    if not level or type(level) is set or is_as_written():
         return fun
     if kind is not FunctionType:
-        return Rebuilt(fun, found.stored)
+        return Rebuilt(fun, level)
     made = _LATEST.get(id(code))
-    if made is None or made.fun is not fun or made.level != found.stored:
+    if made is None or made.fun is not fun or made.level != level:
         if len(_LATEST) > _MANY:
             _LATEST.clear()
-        made = _LATEST[id(code)] = Rebuilt(fun, found.stored)
+        made = _LATEST[id(code)] = Rebuilt(fun, level)
     return made
 
 
 def _at_first_call(fun: Any, code: Any) -> Any:
     """Return ``fun`` as a ``FirstCall`` if it may change arrays; else note that it runs as it is written."""
-    if is_part_of_call(code):
+    held = held_codes(fun)
+    if is_part_of_call(code, held):
         return fun
-
-    def note(codes: list[CodeType]) -> None:
-        _note_unchanged([*codes, code])
-        before = _HELD.get(code) or ()
-        _HELD.put(code, {held_codes(fun), *(before if len(before) < _MANY else ())})
-
     if may_change_arrays(fun):
-        return FirstCall(fun, note)
-    note([])
+        return FirstCall(fun, lambda others: _note_unchanged([*others, (code, held)]))
+    _note_unchanged([(code, held)])
     return fun
 
 
-def _note_unchanged(codes: list[CodeType]) -> None:
-    """Note that functions with these codes run as they are written, unless it is known that they are rebuilt."""
-    for code in codes:
-        if _LEVELS_BY_CODE.get(code) is None:
-            _LEVELS_BY_CODE.put(code, 0)
+def _note_unchanged(functions: list[tuple[CodeType, tuple[int, ...]]]) -> None:
+    """Note that functions, given by their code and ``held_codes``, run as written, unless they are known as rebuilt."""
+    for code, held in functions:
+        known = _KNOWN.get(code)
+        if type(known) is set and len(known) < _MANY:
+            known.add(held)
+        elif not known or type(known) is set:
+            _KNOWN.put(code, {held} if held else 0)
 
 
 def run_or_rebuild(fun: Any, work: Callable[[Any], Any]) -> Any:
@@ -527,7 +522,7 @@ def _can_be_rebuilt(fun: Any) -> bool:
 def _remember(fun: Any, level: int) -> None:
     code = _code_of(fun)
     if code is not None:
-        _LEVELS_BY_CODE.put(code, level)
+        _KNOWN.put(code, level)
 
 
 def is_conversion(error: BaseException, before: BaseException | None = None) -> bool:
