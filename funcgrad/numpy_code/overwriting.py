@@ -7,12 +7,11 @@ change arrays compares them, and a function that does change one is rebuilt with
 
 from __future__ import annotations
 
-import dis
 import zlib
 from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
-from types import CodeType, FunctionType, MethodType, ModuleType
+from types import CodeType
 from typing import Any
 
 import numpy as np
@@ -20,122 +19,11 @@ import numpy as np
 from funcgrad.blocks import Block, Watcher, current
 from funcgrad.core import Primitive, Trace
 from funcgrad.errors import ConversionError
-from funcgrad.numpy_code.libraries import is_kept, package_of
 
 #: Largest number of operations, and of bytes of arrays, that the first call looks at: a loop soon repeats itself.
 _MOST_OPERATIONS, _MOST_BYTES = 1_000, 1 << 27
 #: Size from which on a sum of the bytes stands for the numbers of an array.
 _LARGE = 256
-_STORING = {dis.opmap[name] for name in ("STORE_SUBSCR", "STORE_SLICE") if name in dis.opmap}
-_BINARY, _IN_PLACE = dis.opmap["BINARY_OP"], range(13, 26)
-#: Methods and functions that change an array.
-_CHANGING = {"at", "copyto", "fill", "fill_diagonal", "partition", "place", "put", "put_along_axis", "putmask"}
-_CHANGING |= {"itemset", "setfield", "shuffle", "sort"}
-#: Largest number of functions and objects that are looked at.
-_MOST_VALUES = 300
-_CALLABLE = (FunctionType, MethodType, staticmethod, classmethod, partial)
-
-
-def may_change_arrays(fun: Any) -> bool:
-    """Whether the code of ``fun``, or of functions, methods and classes that it names, has steps that change arrays."""
-    waiting: list[Any] = [fun]
-    seen: set[int] = set()
-    while waiting and len(seen) < _MOST_VALUES:
-        value = waiting.pop()
-        if id(value) in seen or isinstance(value, ModuleType):
-            continue
-        seen.add(id(value))
-        if type(value) is FunctionType:
-            if _is_of_library(value):
-                continue
-            if _changes(value.__code__):
-                return True
-            waiting += [value.__globals__[name] for name in _names(value.__code__) if name in value.__globals__]
-            waiting += _contents(value)
-        elif type(value) is MethodType:
-            waiting += [value.__func__, value.__self__]
-        elif isinstance(value, partial):
-            waiting += [value.func, *value.args]
-        elif type(value) in (list, tuple, dict):
-            waiting += value.values() if type(value) is dict else value
-        else:
-            waiting += _functions_of(value)
-    return bool(waiting)  # too many to look at
-
-
-def _changes(code: CodeType) -> bool:
-    if not _CHANGING.isdisjoint(code.co_names):
-        return True
-    steps = zip(code.co_code[::2], code.co_code[1::2], strict=True)
-    if any(op in _STORING or (op == _BINARY and arg in _IN_PLACE) for op, arg in steps):
-        return True
-    return any("out" in c if type(c) is tuple else type(c) is CodeType and _changes(c) for c in code.co_consts)
-
-
-def _functions_of(value: Any) -> list[Any]:
-    """Return the functions in the attributes of an object, and of its class; of a class, its methods."""
-    kind, found = (value, []) if isinstance(value, type) else (type(value), _attributes(value))
-    if not _is_of_library(kind):
-        found = [*found, *[x for base in kind.__mro__ for x in vars(base).values()]]
-    return [x.__func__ if isinstance(x, (staticmethod, classmethod)) else x for x in found if isinstance(x, _CALLABLE)]
-
-
-def _attributes(value: Any) -> list[Any]:
-    """Return the attributes of an object without asking its class, which may make attributes up."""
-    try:
-        own: dict[str, Any] = object.__getattribute__(value, "__dict__")
-    except AttributeError:
-        return []
-    return list(own.values())
-
-
-def _names(code: CodeType) -> set[str]:
-    return set(code.co_names).union(*[_names(c) for c in code.co_consts if type(c) is CodeType])
-
-
-def _contents(fun: FunctionType) -> list[Any]:
-    found = list(fun.__defaults__) if fun.__defaults__ else []
-    for cell in fun.__closure__ or ():
-        try:
-            found.append(cell.cell_contents)
-        except ValueError:  # the variable has no value yet
-            pass
-    return found
-
-
-def held_codes(fun: Any) -> tuple[int, ...]:
-    """Return the ``id`` of the codes of the functions that ``fun`` holds, which differ between wrappers with one code.
-
-    They are in its closure variables, in the attributes of the object of a method or of a callable object, and in those
-    of these functions.
-    """
-    found: list[int] = []
-    _add_held(fun, found, 3)
-    return tuple(found)
-
-
-def _add_held(fun: Any, found: list[int], depth: int) -> None:
-    if type(fun) is FunctionType:
-        values = _contents(fun)
-    elif type(fun) is MethodType:
-        values = _attributes(fun.__self__)
-    else:
-        values = [fun.func, *fun.args] if isinstance(fun, partial) else _attributes(fun)
-    for value in values:
-        kind = type(value)
-        if kind is FunctionType:
-            found.append(id(value.__code__))
-            if depth and value.__closure__:
-                _add_held(value, found, depth - 1)
-        elif kind is MethodType and depth:
-            if type(value.__func__) is FunctionType:
-                found.append(id(value.__func__.__code__))
-            _add_held(value, found, depth - 1)
-
-
-def _is_of_library(x: Any) -> bool:
-    module = getattr(x, "__module__", None)
-    return package_of(module) in ("numpy", "scipy", "funcgrad") or (module != "builtins" and is_kept(module))
 
 
 class FirstCall:

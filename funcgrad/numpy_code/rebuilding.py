@@ -20,7 +20,8 @@ from funcgrad.numpy.concretization import RefusedInWorker, latest_rebuilt_run
 from funcgrad.numpy_code.calls import IdentityCache
 from funcgrad.numpy_code.classes import has_rebuilt_class, original, with_original_namedtuples
 from funcgrad.numpy_code.functions import Built, has_same_values, rebuild_closure
-from funcgrad.numpy_code.overwriting import FirstCall, held_codes, is_part_of_call, may_change_arrays
+from funcgrad.numpy_code.overwriting import FirstCall, is_part_of_call
+from funcgrad.numpy_code.reachable import calls_minpack, held_codes, may_change_arrays
 from funcgrad.numpy_code.reading import reads_texts
 from funcgrad.numpy_code.replacements import PLAIN_TYPES, end_run, run_of_thread
 from funcgrad.numpy_code.scope import globals_object, refresh
@@ -318,8 +319,14 @@ def rebuilt_if_known(fun: Any) -> Any:
 
 
 def _at_first_call(fun: Any, code: Any) -> Any:
-    """Return ``fun`` as a ``FirstCall`` if it may change arrays; else note that it runs as it is written."""
+    """Return ``fun`` as a ``FirstCall`` if it may change arrays; else note that it runs as it is written.
+
+    A function that calls MINPACK is rebuilt at once: a conversion in it would print an error.
+    """
     held = held_codes(fun)
+    if calls_minpack(fun) and not is_as_written():
+        _KNOWN.put(code, FUNCTIONS)
+        return Rebuilt(fun, FUNCTIONS)
     if is_part_of_call(code, held):
         return fun
     if may_change_arrays(fun):

@@ -1,9 +1,14 @@
 """Functions that use an ordinary array and change it afterwards: derivatives are those for the numbers used."""
 
+import functools
 import math
+import operator
+import types
 
 import numpy as np
 import pytest
+import scipy.linalg
+import toolz
 from helpers import close, differences
 
 import funcgrad.numpy as fnp
@@ -25,6 +30,7 @@ from funcgrad import (
 )
 from funcgrad.errors import ConversionError
 from funcgrad.interop import from_numpy
+from funcgrad.numpy_code.reachable import may_change_arrays
 
 
 def decaying_weights(x):
@@ -174,6 +180,114 @@ def test_first_call_writes_as_later_calls_do(fun, of, batched):
     first, second = (vmap(of(new))(x) if batched else of(new)(x[0]) for _ in range(2))
     assert first.tobytes() == second.tobytes()
     assert first.strides == second.strides
+
+
+OTHER = types.ModuleType("other")
+exec(
+    """
+import numpy as np
+
+def decay(x):
+    weights, total = np.ones(3), 0.0
+    for _ in range(3):
+        total = total + (weights * x**2).sum()
+        np.multiply(weights, 0.9, weights)
+    return total
+
+class Outer:
+    class Inner:
+        decay = staticmethod(decay)
+
+    def __init__(self):
+        self.parts = {"first": [decay]}
+
+class Slots:
+    __slots__ = ("fun",)
+
+    @property
+    def steps(self):
+        return self.fun
+
+slots = Slots()
+slots.fun = decay
+outer = Outer()
+outer.slots = slots
+""",
+    vars(OTHER),
+)
+
+
+class Base:
+    def value(self, x):
+        return self.decay(x)
+
+
+class Derived(Base):
+    def decay(self, x):
+        return OTHER.decay(x)
+
+
+@functools.lru_cache
+def cached():
+    return OTHER.decay
+
+
+def imported(x):
+    from numpy_programs.parts import np as same
+
+    return same.sum(eval("OTHER.decay(x)"))
+
+
+WAYS = {
+    "a module": lambda x: OTHER.decay(x),
+    "a class in a class": lambda x: OTHER.Outer.Inner.decay(x),
+    "an object": lambda x: OTHER.outer.slots.fun(x),
+    "a property": lambda x: OTHER.slots.steps(x),
+    "a table": lambda x: OTHER.outer.parts["first"][0](x),
+    "a method of another class": lambda x: Derived().value(x),
+    "a cached function": lambda x: cached()(x),
+    "a partial": lambda x: functools.partial(OTHER.decay)(x),
+    "a name": lambda x: getattr(OTHER, "decay")(x),  # noqa: B009 - this is what is tested
+    "an import": imported,
+    "a pipeline": lambda x: toolz.pipe(x, OTHER.decay),
+}
+
+
+@pytest.mark.parametrize("fun", WAYS.values(), ids=WAYS)
+def test_code_that_changes_arrays_is_found_however_it_is_reached(fun):
+    close(grad(fun)(X), 2.0 * (1.0 + 0.9 + 0.81) * X)
+
+
+CHANGES = {
+    "a positional out": lambda w: np.negative(w, w),
+    "a positional out of two": lambda w: np.clip(w, 2.0, 3.0, w),
+    "an operator": lambda w: operator.imul(w, 2.0),
+    "a method": lambda w: w.__iadd__(1.0),
+    "resize": lambda w: np.ndarray.resize(w, 3, refcheck=False),
+    "an attribute": lambda w: setattr(w, "flat", 4.0),
+    "an overwritten argument": lambda w: scipy.linalg.solve(np.eye(3) * 2.0, w, overwrite_b=True),
+    "nan_to_num": lambda w: np.nan_to_num(w, False, 1.0),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_steps_that_change_arrays_are_found(change):
+    assert may_change_arrays(change)
+
+
+def written_attribute(w):
+    w.flat = 4.0
+
+
+def harmless(x):
+    y = np.power(np.exp(x), np.add(x, 1.0) if x.ndim else 2.0)
+    return np.clip(y, np.maximum(y, 0.0), 2.0) + np.dot(x, np.sin(x)) + toolz.pipe(x, square, np.sum)
+
+
+def test_only_code_that_changes_arrays_is_looked_at():
+    assert may_change_arrays(written_attribute)
+    for fun in (square, np.sin, scipy.linalg.solve, harmless):
+        assert not may_change_arrays(fun)
 
 
 def square(x):
