@@ -19,8 +19,8 @@ import numpy as np
 from funcgrad.numpy_code.libraries import is_kept, package_of
 from funcgrad.numpy_code.mathematics import NUMBER_MODULES
 
-#: Largest number of functions and objects that are looked at.
-_MOST_VALUES = 300
+#: Number of values from which on there is too much to look at.
+_MOST_VALUES = 3_000
 #: Types of values that hold no function to be looked at.
 _DATA = frozenset((bool, int, float, complex, str, bytes, NoneType, np.ndarray, np.ufunc, BuiltinFunctionType))
 _CONTAINERS: dict[type, Any] = {dict: dict.values, list: list.__iter__, tuple: tuple.__iter__, set: set.__iter__}
@@ -56,9 +56,16 @@ def reachable(fun: Any) -> Iterator[Any]:
                     waiting += items(value)
 
 
+def own_codes(values: Iterable[Any]) -> Iterator[CodeType]:
+    """Yield the codes of the functions among ``values`` that are not of a library."""
+    for value in values:
+        if type(value) is FunctionType and not _is_of_library(value):
+            yield value.__code__
+
+
 def _named(fun: FunctionType) -> list[Any]:
     """Return the global values that the code of ``fun`` names, and what it names in modules."""
-    names = _names(fun.__code__)
+    names = names_in(fun.__code__)
     found = [fun.__globals__[name] for name in names if name in fun.__globals__]
     modules = {id(x): x for x in found if isinstance(x, ModuleType)}
     waiting = list(modules.values())
@@ -72,8 +79,9 @@ def _named(fun: FunctionType) -> list[Any]:
     return found
 
 
-def _names(code: CodeType) -> set[str]:
-    return set(code.co_names).union(*[_names(c) for c in code.co_consts if type(c) is CodeType])
+def names_in(code: CodeType) -> set[str]:
+    """Return the names of globals and attributes in a code, and in the codes of functions inside."""
+    return set(code.co_names).union(*[names_in(c) for c in code.co_consts if type(c) is CodeType])
 
 
 def _is_of_library(x: FunctionType | type) -> bool:
@@ -138,11 +146,8 @@ _WITH_OUT = {"dot": 3, "clip": 4, "round": 3, "around": 3, "cumsum": 4, "cumprod
 
 def may_change_arrays(fun: Any) -> bool:
     """Whether code that ``fun`` can reach has steps that change arrays, or there is too much of it to tell."""
-    for n, value in enumerate(reachable(fun)):
-        is_own = type(value) is FunctionType and not _is_of_library(value)
-        if n == _MOST_VALUES or (is_own and _changes(value.__code__)):
-            return True
-    return False
+    values = list(islice(reachable(fun), _MOST_VALUES))
+    return len(values) == _MOST_VALUES or any(map(_changes, own_codes(values)))
 
 
 def _changes(code: CodeType) -> bool:

@@ -7,17 +7,17 @@ the traced numbers that it shows and their texts, and compares what is read with
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from functools import wraps
-from itertools import islice
-from types import CodeType, FunctionType, GeneratorType, MethodType, ModuleType
+from types import GeneratorType
 from typing import Any
 
 from funcgrad.core import Tracer
 from funcgrad.numpy.concretization import check_text, refuse_conversion
 from funcgrad.numpy.tables import table_constructor
 from funcgrad.numpy_code.conversions import plain_values, shown_value
-from funcgrad.numpy_code.libraries import KEPT_PACKAGES, package_of
+from funcgrad.numpy_code.libraries import package_of
+from funcgrad.numpy_code.reachable import names_in, own_codes, reachable
 from funcgrad.numpy_code.tables import function_of_pandas, function_of_xarray
 from funcgrad.numpy_code.xarrays import constructor
 
@@ -35,8 +35,6 @@ TABLE_CLASSES = {
     "pandas": frozenset(("DataFrame", "Series")),
     "xarray": frozenset(("DataArray", "Dataset", "Variable")),
 }
-#: Types of callables that are searched in a table, and the largest number of entries that are searched.
-_CALLED, _MANY = (FunctionType, MethodType), 256
 _READER_NAMES = frozenset.union(
     *READER_MODULES.values(),
     ("array", "asarray", "astype", "complex", "eval", "exec", "float", "float32", "float64", "fromfile", "fromstring"),
@@ -117,60 +115,10 @@ def reads_texts(fun: Any) -> bool:
     """Whether ``fun``, or a function that it refers to, uses the name of a function that reads numbers from texts.
 
     Example:
-        >>> reads_texts(lambda text: float(text)), reads_texts(lambda text: text.upper())
+        >>> reads_texts(eval("lambda text: float(text)", {})), reads_texts(eval("lambda text: text.upper()", {}))
         (True, False)
     """
-    seen: dict[int, Any] = {}
-    rest = [fun]
-    while rest:
-        value = rest.pop()
-        if id(value) in seen:
-            continue
-        seen[id(value)] = value
-        if isinstance(value, CodeType):
-            if not _READER_NAMES.isdisjoint(value.co_names):
-                return True
-            rest += [const for const in value.co_consts if isinstance(const, CodeType)]
-        else:
-            rest += _parts(value)
-    return False
-
-
-def _parts(value: Any) -> Iterator[Any]:
-    """Yield the functions, classes and codes that a function, a method or an object refers to."""
-    if type(value) is FunctionType:
-        yield value.__code__
-        yield from _global_values(value)
-        yield from _user_values([cell.cell_contents for cell in value.__closure__ or () if _is_set(cell)])
-    elif type(value) is MethodType:
-        yield from (value.__func__, value.__self__)
-    elif isinstance(value, type):
-        if _is_user_code(value):
-            yield from [_plain(member) for base in value.__mro__ for member in vars(base).values()]
-    elif not isinstance(value, ModuleType):
-        inner = [safe_getattr(value, name) for name in ("func", "fun", "fget", "__wrapped__")]
-        yield from [part for part in (*inner, type(value)) if part is not None and _is_user_code(part)]
-
-
-def _global_values(fun: FunctionType) -> Iterator[Any]:
-    """Yield the values of the global names in the code of ``fun``, and of the modules' attributes with such names."""
-    names = fun.__code__.co_names
-    for name in names:
-        value = fun.__globals__.get(name)
-        if isinstance(value, ModuleType) and _is_user_code(value):
-            yield from filter(_is_user_code, [getattr(value, other, None) for other in names])
-        elif value is not None:
-            yield from _user_values([value])
-
-
-def _user_values(values: Iterable[Any]) -> Iterator[Any]:
-    """Yield the ``values`` that belong to user modules, and the functions of user modules in tables."""
-    for value in values:
-        if type(value) in (dict, list, tuple):
-            entries = value.values() if type(value) is dict else value
-            yield from [entry for entry in islice(entries, _MANY) if type(entry) in _CALLED and _is_user_code(entry)]
-        elif _is_user_code(value):
-            yield value
+    return any(not _READER_NAMES.isdisjoint(names_in(code)) for code in own_codes(reachable(fun)))
 
 
 def safe_getattr(value: Any, name: str) -> Any:
@@ -184,20 +132,3 @@ def safe_getattr(value: Any, name: str) -> Any:
         return getattr(value, name, None)
     except Exception:
         return None
-
-
-def _plain(member: Any) -> Any:
-    return member.__func__ if isinstance(member, (staticmethod, classmethod)) else member
-
-
-def _is_set(cell: Any) -> bool:
-    try:
-        return cell.cell_contents is not None
-    except ValueError:
-        return False
-
-
-def _is_user_code(value: Any) -> bool:
-    """Whether ``value`` belongs to a user's module, not to a known library."""
-    home = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", type(value).__module__)
-    return isinstance(home, str) and package_of(home) not in KEPT_PACKAGES and not home.startswith(("numpy", "scipy"))
