@@ -24,10 +24,11 @@ from funcgrad.numpy_code.xarrays import constructor
 #: Functions and classes of Python that read numbers from texts, by module.
 READER_MODULES = {
     "ast": frozenset(("literal_eval",)),
+    "configparser": frozenset(("ConfigParser", "RawConfigParser")),
     "csv": frozenset(("DictReader", "reader")),
     "decimal": frozenset(("Decimal",)),
     "fractions": frozenset(("Fraction",)),
-    "json": frozenset(("load", "loads")),
+    "json": frozenset(("JSONDecoder", "load", "loads")),
     "tomllib": frozenset(("load", "loads")),
 }
 #: Classes of tables that take traced values, by library.
@@ -38,7 +39,8 @@ TABLE_CLASSES = {
 _READER_NAMES = frozenset.union(
     *READER_MODULES.values(),
     ("array", "asarray", "astype", "complex", "eval", "exec", "float", "float32", "float64", "fromfile", "fromstring"),
-    ("genfromtxt", "loads", "loadtxt", "read_csv", "read_fwf", "read_json", "read_table", "safe_load", "to_numeric"),
+    ("genfromtxt", "getfloat", "getint", "loads", "loadtxt", "read_csv", "read_fwf", "read_json", "read_table"),
+    ("safe_load", "to_numeric"),
 )
 
 
@@ -60,7 +62,24 @@ def refusing_reader(value: Any) -> Any:
         return function_of_xarray(value)
     if home == "pandas":
         return function_of_pandas(value) if isinstance(value, type) else value
-    return refusing_traced(value) if isinstance(value, type) and _is_reader(value) else value
+    if not isinstance(value, type) or not _is_reader(value):
+        return value
+    methods = {"configparser": _get_option, "json": _decode}.get(home)
+    return methods(value) if methods else refusing_traced(value)
+
+
+def _decode(decoder: Any) -> Any:
+    """Return a class like ``decoder``, a class of ``json``, whose methods refuse texts of traced numbers."""
+    return type(decoder.__name__, (decoder,), {"decode": refusing_traced(decoder.decode)})
+
+
+def _get_option(parser: Any) -> Any:
+    """Return a class like ``parser``, one of ``configparser``, that refuses to read a traced number from an option."""
+
+    def get(self: Any, section: str, conv: Any, option: str, **kwargs: Any) -> Any:
+        return parser._get(self, section, refusing_traced(conv), option, **kwargs)
+
+    return type(parser.__name__, (parser,), {"_get": get})
 
 
 def _is_reader(value: Any) -> bool:

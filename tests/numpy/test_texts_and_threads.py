@@ -1,6 +1,7 @@
 """Ways to lose a derivative silently: numbers that are formatted as text, and other threads."""
 
 import ast
+import configparser
 import csv
 import decimal
 import gzip
@@ -127,7 +128,16 @@ def _with_imported_json(x):
     return reader.loads(f"[{x:.3f}0]")[0]
 
 
+def _option(x, read=lambda parser: parser.getfloat("a", "v")):
+    parser = configparser.ConfigParser()
+    parser.read_string(f"[a]\nv = {x:.3f}0")
+    return read(parser)
+
+
 LOOKED_UP = {
+    "option": _option,
+    "option of a section": lambda x: _option(x, lambda parser: parser["a"].getfloat("v")),
+    "decoder": lambda x: json.JSONDecoder().decode(f"[{x:.3f}0]")[0],
     "variable": lambda x: next(read(f"[{x:.3f}0]")[0] for read in (json.loads,)),
     "table": lambda x: {"json": json.loads}["json"](f"[{x:.3f}0]")[0],
     "map": lambda x: sum(map(ast.literal_eval, [f"{x:.3f}0"])),
