@@ -53,7 +53,7 @@ def reachable(fun: Any) -> Iterator[Any]:
             waiting += [*attributes(value), *_in_slots(value), *_defined_in(kind)]
             for base, items in _CONTAINERS.items():
                 if issubclass(kind, base):
-                    waiting += items(value)
+                    waiting += islice(items(value), _MOST_VALUES)
 
 
 def own_codes(values: Iterable[Any]) -> Iterator[CodeType]:
@@ -113,15 +113,17 @@ def _in_slots(value: Any) -> list[Any]:
 def attributes(value: Any) -> list[Any]:
     """Return the attributes of an object without asking its class, which may make attributes up."""
     try:
-        own: dict[str, Any] = object.__getattribute__(value, "__dict__")
-    except AttributeError:
+        own = object.__getattribute__(value, "__dict__")
+    except Exception:  # it has none, or its class computes it
         return []
-    return list(own.values())
+    return list(own.values()) if type(own) is dict else []
 
 
 def contents(fun: FunctionType) -> list[Any]:
     """Return the values of the defaults and closure variables of a function."""
     found = list(fun.__defaults__) if fun.__defaults__ else []
+    if fun.__kwdefaults__:
+        found += fun.__kwdefaults__.values()
     for cell in fun.__closure__ or ():
         try:
             found.append(cell.cell_contents)

@@ -246,6 +246,7 @@ WAYS = {
     "a table": lambda x: OTHER.outer.parts["first"][0](x),
     "a method of another class": lambda x: Derived().value(x),
     "a cached function": lambda x: cached()(x),
+    "a default": lambda x, *, fun=OTHER.decay: fun(x),
     "a partial": lambda x: functools.partial(OTHER.decay)(x),
     "a name": lambda x: getattr(OTHER, "decay")(x),  # noqa: B009 - this is what is tested
     "an import": imported,
