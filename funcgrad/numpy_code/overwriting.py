@@ -16,9 +16,11 @@ from typing import Any
 
 import numpy as np
 
+from funcgrad.batching import BatchTrace
 from funcgrad.blocks import Block, Watcher, current
 from funcgrad.core import Primitive, Trace
 from funcgrad.errors import ConversionError
+from funcgrad.forward import ForwardTrace
 
 #: Largest number of operations, and of bytes of arrays, that the first call looks at: a loop soon repeats itself.
 _MOST_OPERATIONS, _MOST_BYTES = 1_000, 1 << 27
@@ -98,9 +100,10 @@ class _Look:
 
     def process(self, trace: Trace, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Let ``trace`` process the operation."""
-        for x in args:
-            if type(x) is np.ndarray:
-                self._note(x, primitive.name)
+        if type(trace) not in (ForwardTrace, BatchTrace):  # these keep no array for later
+            for x in args:
+                if type(x) is np.ndarray:
+                    self._note(x, primitive.name)
         self._left -= 1
         if not self._left or self._bytes < 0:
             self._stack.close()

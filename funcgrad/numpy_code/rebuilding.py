@@ -433,7 +433,7 @@ def retry_rebuilt(fun: Any, given: Any, work: Callable[[Any], Any], error: Excep
             try:
                 pending_refusals.pop(get_ident(), None)
                 built = Rebuilt(fun, level)
-                looks = level < WRITABLE_ARRAYS and may_change_arrays(fun)
+                looks = may_change_arrays(fun)
                 found = work(FirstCall(built, _note_unchanged) if looks else built)
                 if pending_refusals:
                     check_refused(built)

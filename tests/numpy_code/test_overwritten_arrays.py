@@ -6,6 +6,7 @@ import operator
 import types
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.linalg
 import toolz
@@ -289,6 +290,28 @@ def test_only_code_that_changes_arrays_is_looked_at():
     assert may_change_arrays(written_attribute)
     for fun in (square, np.sin, scipy.linalg.solve, harmless):
         assert not may_change_arrays(fun)
+
+
+def changed_series(x):
+    series = pd.Series([1.0, 2.0, 3.0])
+    y = series * x
+    series[0] = 9.0
+    return (y**2).sum()
+
+
+def changed_polynomial(x):
+    p = np.poly1d([1.0, 2.0, 3.0])
+    y = p(x)
+    p[0] = 7.0
+    return (y**2).sum()
+
+
+@pytest.mark.parametrize("fun", [changed_series, changed_polynomial])
+def test_changed_objects_of_libraries_raise(fun):
+    """Check objects whose arrays do not notice writes; forward mode needs none of their numbers later."""
+    with pytest.raises(ConversionError, match="the function changed an array after this operation had used it"):
+        grad(fun)(X)
+    close(jvp(fun, (X,), (np.ones(3),))[1], sum(differences(fun, X)))
 
 
 def square(x):
