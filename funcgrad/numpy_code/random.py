@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 import funcgrad.numpy as fnp
-from funcgrad.core import describe
+from funcgrad.core import Tracer, describe
 from funcgrad.errors import ConversionError
 from funcgrad.numpy_code.conversions import as_writable, holds_traced, is_traced, with_writable_results
 
@@ -39,7 +39,11 @@ class Random:
             return value
         drawn = with_writable_results(value)
 
-        def draw(*args: Any, **kwargs: Any) -> Any:
+        def draw(*args: Any, out: Any = None, **kwargs: Any) -> Any:
+            if isinstance(out, Tracer):
+                out[...] = drawn(*args, out=np.empty(out.shape, out.dtype), **kwargs)
+                return out
+            kwargs |= {} if out is None else {"out": out}
             given = (*args, *kwargs.values())
             if name not in _ORDERING and holds_traced(given):
                 shown = next((describe(x) for x in given if is_traced(x)), "a list with one")

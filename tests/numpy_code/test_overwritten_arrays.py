@@ -50,6 +50,14 @@ def element(x):
     return y.sum() + (table[0] * x).sum()
 
 
+def drawn_in_place(x):
+    rng, weights, total = np.random.default_rng(0), np.empty(3), 0.0
+    for _ in range(2):
+        rng.random(out=weights)
+        total = total + (weights * x**2).sum()
+    return total
+
+
 def out_argument(x):
     weights = np.array([3.0, 1.0, 2.0])
     y = (x * weights) ** 2
@@ -121,7 +129,7 @@ def written_in_funcgrad(x):
 
 FUNCTIONS = [
     *(decaying_weights, element, out_argument, part, helper_changes_it, object_changes_it, conversions_too, large),
-    written_in_funcgrad,
+    *(written_in_funcgrad, drawn_in_place),
 ]
 X = np.array([0.4, 1.1, -0.7])
 
