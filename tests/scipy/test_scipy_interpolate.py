@@ -316,3 +316,19 @@ def test_nearest_values_match_scipy_dtype(dtype):
     found = vjp(nearest, values)[0]
     assert found.dtype == nearest(values).dtype
     assert found == nearest(values)
+
+
+@pytest.mark.parametrize("name", ["CubicSpline", "PchipInterpolator", "Akima1DInterpolator"])
+def test_coefficients_are_an_array_that_can_be_written_to(name):
+    make = getattr(scipy.interpolate, name)
+    np.testing.assert_allclose(getattr(interpolate, name)(X, Y).c, make(X, Y).c, rtol=1e-9, atol=1e-9)
+
+    def scaled(q):
+        curve = make(X, Y)
+        before = curve(q).sum()
+        curve.c *= 3.0
+        curve.c[3, 0] = q[0]
+        return before * curve(q).sum() + curve.derivative()(q).sum()
+
+    check_grads(scaled, (INSIDE[:3],), order=2)
+    np.testing.assert_allclose(vjp(scaled, INSIDE[:3])[0], scaled(INSIDE[:3]), rtol=1e-9)

@@ -65,8 +65,8 @@ class _Curve:
         h = _column(fnp.diff(x), y)
         rise = fnp.diff(y, axis=0) / h
         bend = (slopes[:-1] + slopes[1:] - 2.0 * rise) / h
-        #: Coefficients of falling powers of the distance from the knot to the left, one array for each power.
-        self.c = [bend / h, (rise - slopes[:-1]) / h - bend, slopes[:-1], y[:-1]]
+        #: Coefficients of falling powers of the distance from the knot to the left, one row for each power.
+        self.c: Any = fnp.stack([bend / h, (rise - slopes[:-1]) / h - bend, slopes[:-1], y[:-1]])
 
     def __call__(self, x: ArrayLike, nu: int = 0, extrapolate: bool | str | None = None) -> Array:
         """Return the curve, or its derivative of order ``nu``, at ``x``; NaN outside unless it is extrapolated.
@@ -100,7 +100,7 @@ class _Curve:
         made = self
         for _ in range(nu):
             c = [c * float(power) for power, c in made._powers() if power] or [fnp.zeros_like(made.c[0])]
-            made = made._with_coefficients(c, self.extrapolate)
+            made = made._with_coefficients(fnp.stack(c), self.extrapolate)
         return made
 
     def antiderivative(self, nu: int = 1) -> _Curve:
@@ -113,7 +113,8 @@ class _Curve:
             h = _column(fnp.diff(self.x), c[0])
             steps = sum([row * h ** (len(c) - i) for i, row in enumerate(c)])
             start = fnp.concatenate([fnp.zeros_like(steps[:1]), fnp.cumsum(steps, axis=0)[:-1]])
-            made = made._with_coefficients([*c, start], self.extrapolate if self.extrapolate != "periodic" else False)
+            extrapolate = self.extrapolate if self.extrapolate != "periodic" else False
+            made = made._with_coefficients(fnp.stack([*c, start]), extrapolate)
         return made
 
     def integrate(self, a: ArrayLike, b: ArrayLike, extrapolate: bool | str | None = None) -> Array:
@@ -138,7 +139,7 @@ class _Curve:
         if len(backend.shape_of(self.c[0])) != 1:
             raise InputError("interpolate.solve: the curve must have one value, got several. Take one curve for each.")
         wide = self.extrapolate if extrapolate is None else extrapolate
-        found: Array = real_roots(fnp.stack(self.c)[..., None], self.x, y, discontinuity, bool(wide))[0]
+        found: Array = real_roots(self.c[..., None], self.x, y, discontinuity, bool(wide))[0]
         return found
 
     def roots(self, discontinuity: bool = True, extrapolate: bool | str | None = None) -> Array:
@@ -149,7 +150,7 @@ class _Curve:
         """Return the powers of the distance with their coefficients."""
         return list(zip(range(len(self.c) - 1, -1, -1), self.c, strict=True))
 
-    def _with_coefficients(self, c: list[Array], extrapolate: bool | str) -> _Curve:
+    def _with_coefficients(self, c: Array, extrapolate: bool | str) -> _Curve:
         """Return a curve with other coefficients."""
         made = object.__new__(_Curve)
         made.x, made.axis, made.extrapolate, made.c = self.x, self.axis, extrapolate, c
