@@ -215,7 +215,7 @@ class Compiled(Transformed[P, Any]):
         return self._call_general(args, kwargs)
 
     def _call_general(self, args: Any, kwargs: Any) -> Any:
-        in_block = blocks.last_entered() is not None and blocks.current() is not blocks.NO_BLOCK
+        in_block = _is_in_block()
         if is_in_transform():
             return self.fun(*args, **kwargs) if in_block else self._run_transformed(args, kwargs)
         if in_block:
@@ -498,9 +498,17 @@ class _TransformedCompiled(Transformed[P, Any]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Any:
         """Run the transformed function."""
         traced = open_traces and Tracer in map(type, tree.leaves((args, kwargs)))
-        if traced or is_in_transform() or blocks.last_entered() is not None:
+        if traced or is_in_transform() or _is_in_block():
             return super().__call__(*args, **kwargs)
         return self.fun.transformed_as_one(self.run, self.options, self.summary)(*args, **kwargs)  # type: ignore[attr-defined]
+
+
+def _is_in_block() -> bool:
+    """Whether a block is open here for which the function must run: it observes or changes single operations."""
+    if blocks.last_entered() is None:
+        return False
+    state = blocks.current()
+    return state.as_written or state.observes_writes()
 
 
 @contextmanager

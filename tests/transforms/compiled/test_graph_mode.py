@@ -607,6 +607,17 @@ def test_transforms_outside_use_the_program(transform):
     assert calls() == before
 
 
+def test_program_is_used_after_a_block():
+    counted, calls = counting(lambda x: fnp.sum(fnp.sin(x)))
+    through = grad(recorded(counted))
+    through(X)
+    before = calls()
+    with no_grad():
+        pass
+    through(X)
+    assert calls() == before
+
+
 @pytest.mark.parametrize("transform", [grad, value_and_grad, hessian, jacrev, jacfwd])
 def test_transform_outside_is_one_program(transform):
     """Check the bits against the eager run; another such transform of the function has the program too."""
