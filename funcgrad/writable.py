@@ -28,7 +28,7 @@ import numpy as np
 from funcgrad import backend, blocks, tree
 from funcgrad.core import READ_ONLY, Primitive, Trace, Tracer, is_in_transform, plain_value, shallow_copy
 from funcgrad.forward import ForwardTrace
-from funcgrad.shared_state import unfinished_traces, write_lock
+from funcgrad.shared_state import repetitions, unfinished_traces, write_lock
 
 ndarray = np.ndarray
 #: Types for which NumPy is the array library.
@@ -236,11 +236,13 @@ def outside_transforms() -> Generator[None]:
     """
     here = get_ident()
     mine = [trace for trace in unfinished_traces() if trace.thread == here]
+    repeated = repetitions.set(())
     try:
         for trace in mine:
             trace.thread = 0
         yield
     finally:
+        repetitions.reset(repeated)
         for trace in mine:
             trace.thread = here
 

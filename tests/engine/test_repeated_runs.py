@@ -12,6 +12,7 @@ from operations.cases import rows
 
 import funcgrad.numpy as fnp
 from funcgrad import checkpoint, no_grad, vjp, vmap
+from funcgrad.writable import outside_transforms
 
 ROWS = [row for row in rows() if any(case.live and any(leaf.mapped for leaf in case.leaves) for case in row.cases)]
 
@@ -110,3 +111,17 @@ def test_repeated_run_on_jax_arrays(row):
 def test_repeated_run_computed_by_jax(row):
     """Run some of the rows with JAX itself, without ``run_eagerly``."""
     check(row, jnp.asarray)
+
+
+def test_repetition_is_not_seen_outside_of_transforms():
+    """Check that functions which never see traced values make plain arrays in a repeated run too."""
+    made = []
+
+    def fun(x):
+        with outside_transforms():
+            made.append(fnp.zeros(2))
+        made.append(fnp.zeros(2))
+        return x * x
+
+    vjp(checkpoint(fun), 3.0)[1](1.0)
+    assert [type(x) is np.ndarray for x in made] == [True, False, True, False]
