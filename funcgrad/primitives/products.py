@@ -289,6 +289,8 @@ matmul: Operation = multilinear(
     direct=_direct_product,
     operator=operator.matmul,
 )
+#: The general path rounds as the fast path does.
+matmul.primitive.prefer(lambda x, y: _product(x, y) if x.ndim and y.ndim else np.matmul(x, y), 2)
 
 
 class _Plan(NamedTuple):
