@@ -16,7 +16,7 @@ from funcgrad.errors import InputError
 from funcgrad.forward import ForwardTrace
 from funcgrad.graph import GraphTrace, stands_for_array
 from funcgrad.keeping import ChangeCheck, copy_shared_arrays, copy_shared_constants
-from funcgrad.numpy_code import run_or_rebuild
+from funcgrad.numpy_code import deciding, run_or_rebuild
 from funcgrad.ownership import unshare_results
 from funcgrad.reverse import Record, all_saved, backward, complete_derivatives, reachable, record_function
 from funcgrad.transforms.arguments import (
@@ -182,7 +182,9 @@ def vjp(
             return vjp(fun, *primals, has_aux=has_aux, **kwargs)
     check_callable("vjp", fun)
     _check_primals("vjp", fun, primals)
-    found: tuple[Any, ...] = run_or_rebuild(fun, lambda fun: evaluate_vjp(fun, primals, has_aux, kwargs, lasting=True))
+    others = deciding(primals, kwargs, "all" if len(primals) > 1 else 0)
+    work = lambda fun: evaluate_vjp(fun, primals, has_aux, kwargs, lasting=True)
+    found: tuple[Any, ...] = run_or_rebuild(fun, work, others)
     return found
 
 
@@ -429,7 +431,9 @@ def linearize(fun: Callable[..., Any], *primals: PyTree, has_aux: bool = False, 
     """
     check_callable("linearize", fun)
     _check_primals("linearize", fun, primals)
-    found: tuple[Any, ...] = run_or_rebuild(fun, lambda fun: _evaluate_linearize(fun, primals, has_aux, kwargs))
+    others = deciding(primals, kwargs, "all" if len(primals) > 1 else 0)
+    work = lambda fun: _evaluate_linearize(fun, primals, has_aux, kwargs)
+    found: tuple[Any, ...] = run_or_rebuild(fun, work, others)
     return found
 
 

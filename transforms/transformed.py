@@ -24,6 +24,8 @@ from funcgrad.numpy.tables import LIBRARIES, REGISTERED, register_loaded
 from funcgrad.numpy_code import (
     Rebuilt,
     check_refused,
+    deciding,
+    is_alone,
     is_conversion,
     known_codes,
     rebuilt_if_known,
@@ -97,17 +99,18 @@ class Transformed(Generic[P, R]):
         self.fun = fun
         self.options = options
         self.summary = summary
-        self._known: Any = None  # the function to run, once it is known whether it is rebuilt
+        self._rebuilt: Rebuilt | None = None
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Run the transformed function."""
         run, options = self.run, self.options
-        given: Any = self._known
+        given: Any = self._rebuilt
         if given is None or last_entered() is not None:
-            given = self.fun
-            known = known_codes.get(id(getattr(given, "__code__", None)))
+            given, others = self.fun, deciding(args, kwargs, getattr(options, "argnums", 0))
+            alone = type(given) is FunctionType and not others and is_alone(given)  # else other code may run now
+            known = known_codes.get(id(given.__code__)) if alone else None
             if type(given) is not Transformed and (known is None or known.stored):  # not known to run as it is written
-                given = self._rebuilt_if_known()
+                given = self._rebuilt_if_known(others)
         outer_refusals = take_refusal() if pending_refusals else None
         try:
             found = run(given, options, args, kwargs)
@@ -126,16 +129,15 @@ class Transformed(Generic[P, R]):
             if pending_refusals or outer_refusals is not None:
                 restore_refusal(outer_refusals)
 
-    def _rebuilt_if_known(self) -> Any:
-        fun: Any = self.fun
-        given = rebuilt_if_known(fun)
-        if type(given) is Rebuilt or (given is fun and type(fun) is FunctionType and last_entered() is None):
-            self._known = given  # not a method, whose object may hold another function in its next call
+    def _rebuilt_if_known(self, others: tuple[Any, ...]) -> Any:
+        given = rebuilt_if_known(self.fun, others)
+        if type(given) is Rebuilt and given.notices_writes:
+            self._rebuilt = given
         return given
 
     def _retry_rebuilt(self, given: Any, error: Exception, args: Any, kwargs: Any) -> R:
         """Run the call again with the function rebuilt; the function as written would lose the derivative."""
-        run, options, self._known = self.run, self.options, None
+        run, options, self._rebuilt = self.run, self.options, None
         try:
             found: R = retry_rebuilt(self.fun, given, lambda fun: run(fun, options, args, kwargs), error)
             return found

@@ -1,6 +1,7 @@
 """Run functions written for NumPy, SciPy and ``math`` unchanged, with funcgrad's functions in place of theirs."""
 
 from funcgrad.numpy_code.overwriting import FirstCall
+from funcgrad.numpy_code.reachable import deciding, is_alone
 from funcgrad.numpy_code.rebuilding import (
     Rebuilt,
     SelfRebuilding,
@@ -8,6 +9,7 @@ from funcgrad.numpy_code.rebuilding import (
     check_refused,
     is_as_written,
     is_conversion,
+    is_rebuilt,
     known_codes,
     rebuilt_if_known,
     restore_refusal,
@@ -25,8 +27,11 @@ __all__ = [
     "as_written",
     "run_or_rebuild",
     "check_refused",
+    "deciding",
+    "is_alone",
     "is_as_written",
     "is_conversion",
+    "is_rebuilt",
     "restore_refusal",
     "known_codes",
     "rebuilt_if_known",

@@ -1,8 +1,9 @@
 """Ordinary arrays that a function uses and changes afterwards, such as ``w *= 0.9`` after ``w * x``.
 
 Records refer to the arrays that an operation used, so reverse mode would use the new numbers. To compare every array
-with its numbers at the time of use would slow down small programs. So the first call of a function whose code may
-change arrays compares them, and a function that does change one is rebuilt with arrays that notice writes.
+with its numbers at the time of use would slow down small programs. So the first call of each function compares them,
+because any call may change arrays: ``np.multiply(w, 2.0, w)``, ``setattr``, compiled code. A function that does change
+one is rebuilt with arrays that notice writes; where it still changes an ordinary array, the error is raised.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ import zlib
 from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
-from types import CodeType
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,8 @@ from funcgrad.forward import ForwardTrace
 
 #: Largest number of operations, and of bytes of arrays, that the first call looks at: a loop soon repeats itself.
 _MOST_OPERATIONS, _MOST_BYTES = 1_000, 1 << 27
+#: Traces that compute derivatives and batches at once.
+_WITHOUT_RECORDS = (ForwardTrace, BatchTrace)
 #: Size from which on a sum of the bytes stands for the numbers of an array.
 _LARGE = 256
 
@@ -33,13 +35,12 @@ class FirstCall:
 
     Args:
         fun: a function.
-        done: called if no array was changed, with the functions to which the call applied transforms, as ``_Look``
-            notes them.
+        done: called if operations were looked at and no array was changed.
     """
 
     __slots__ = ("done", "fun")
 
-    def __init__(self, fun: Any, done: Callable[[list[tuple[CodeType, tuple[int, ...]]]], None]) -> None:
+    def __init__(self, fun: Any, done: Callable[[], None]) -> None:
         self.fun, self.done = fun, done
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -51,22 +52,18 @@ class FirstCall:
         with ExitStack() as stack:
             look = _Look(current().watcher, stack)
             stack.enter_context(Block(lambda state: state._replace(watcher=look)))
-            out = self.fun(*args, **kwargs)
-        look.check()
-        self.done(look.functions)
+            try:
+                out = self.fun(*args, **kwargs)
+                unchanged = look.is_unchanged()
+            except Exception:
+                look.forget()
+                raise
+        if unchanged and look.saw_operations:
+            self.done()
         return out
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.fun, name)
-
-
-def is_part_of_call(code: CodeType, held: tuple[int, ...]) -> bool:
-    """Whether a ``FirstCall`` is running in this context, which looks at the function with this code, too."""
-    look = current().watcher
-    if type(look) is not _Look:
-        return False
-    look.functions.append((code, held))
-    return True
 
 
 class _Look:
@@ -77,17 +74,18 @@ class _Look:
         stack: what to close when enough operations were looked at.
 
     Attributes:
-        functions: functions to which transforms were applied inside: their code and ``held_codes``.
+        saw_operations: whether there was an operation on traced values.
     """
 
     def __init__(self, outer: Watcher | None, stack: ExitStack) -> None:
         self.nans, self.all = outer is not None and outer.nans, outer is not None and outer.all
         self.meter = None if outer is None else outer.meter
         self.writes = outer is not None and outer.writes  # a record of a write does not refer to what is written
-        self.functions: list[tuple[CodeType, tuple[int, ...]]] = []
         self._outer, self._stack = outer, stack
         self._left, self._bytes = _MOST_OPERATIONS, _MOST_BYTES
         self._noted: dict[int, tuple[np.ndarray, Any, str]] = {}
+        self._noted_before = set(outer._noted) if type(outer) is _Look else set()
+        self.saw_operations = self._records = False
 
     @property
     def dropped(self) -> list[Any]:
@@ -100,13 +98,15 @@ class _Look:
 
     def process(self, trace: Trace, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Let ``trace`` process the operation."""
-        if type(trace) not in (ForwardTrace, BatchTrace):  # these keep no array for later
+        if self._left and self._bytes >= 0:
             for x in args:
-                if type(x) is np.ndarray:
+                if issubclass(type(x), np.ndarray):
                     self._note(x, primitive.name)
-        self._left -= 1
-        if not self._left or self._bytes < 0:
+            self._left -= 1
+        else:
             self._stack.close()
+        self.saw_operations = True
+        self._records = self._records or type(trace) not in _WITHOUT_RECORDS
         process = trace.process if self._outer is None else partial(self._outer.process, trace)
         return process(primitive, args, params)
 
@@ -124,10 +124,22 @@ class _Look:
             self._bytes -= x.nbytes
             self._noted[id(x)] = x, _numbers(x), name
 
-    def check(self) -> None:
-        """Raise an error if a noted array has other numbers."""
+    def forget(self) -> None:
+        """Let the look around this one forget the arrays that it noted since: the function may run again."""
+        if type(self._outer) is _Look:
+            for key in self._noted.keys() - self._noted_before:
+                self._outer._noted.pop(key, None)
+
+    def is_unchanged(self) -> bool:
+        """Whether all noted arrays have their numbers still.
+
+        Raises:
+            ConversionError: one has other numbers, and there are records, which refer to it.
+        """
         for x, numbers, name in self._noted.values():
             if _numbers(x) != numbers:
+                if not self._records:
+                    return False
                 error = ConversionError(
                     f"{name}: the function changed an array after this operation had used it, got {x.dtype}"
                     f"{list(x.shape)}, so that reverse mode would use the new numbers. Make a new array, as w = w * "
@@ -135,6 +147,7 @@ class _Look:
                 )
                 error.overwritten = True
                 raise error
+        return True
 
 
 def _numbers(x: np.ndarray) -> Any:

@@ -1,12 +1,10 @@
 """Code and objects that a function can reach, found without running it, and what is asked about them.
 
-What the code names is looked up in globals, closure variables, modules and attributes. Whatever cannot be told without
-running the function counts as code that changes arrays.
+What the code names is looked up in globals, closure variables, modules and attributes.
 """
 
 from __future__ import annotations
 
-import dis
 import sys
 from collections.abc import Iterable, Iterator
 from functools import partial
@@ -16,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from funcgrad.core import Tracer
 from funcgrad.numpy_code.libraries import is_kept, package_of
 from funcgrad.numpy_code.mathematics import NUMBER_MODULES
 
@@ -25,6 +24,10 @@ _MOST_VALUES = 3_000
 _DATA = frozenset((bool, int, float, complex, str, bytes, NoneType, np.ndarray, np.ufunc, BuiltinFunctionType))
 _CONTAINERS: dict[type, Any] = {dict: dict.values, list: list.__iter__, tuple: tuple.__iter__, set: set.__iter__}
 _PACKAGES = frozenset(("numpy", "scipy", *NUMBER_MODULES))
+#: Types of values that run no code and choose no path, of values that may choose the path of a function, and both.
+_DATA_TYPES = frozenset((np.ndarray, np.float64, float, complex, tuple, list, dict, Tracer))
+_CHOOSING = (bool, type(None))
+_PLAIN = _DATA_TYPES.union((*_CHOOSING, int, str))
 #: Flag of classes that a program made, see ``Py_TPFLAGS_HEAPTYPE`` in Python's C interface.
 _MADE = 1 << 9
 
@@ -132,50 +135,9 @@ def contents(fun: FunctionType) -> list[Any]:
     return found
 
 
-_OPERATORS = "iadd isub imul itruediv ifloordiv imod ipow imatmul iand ior ixor ilshift irshift setitem"
-_METHODS = "at byteswap fill itemset partition put resize setfield shuffle sort"
-_FUNCTIONS = "copyto fill_diagonal nan_to_num place put_along_axis putmask"
-_UNKNOWN = "__import__ attrgetter eval exec getattr globals import_module methodcaller setattr"
-#: Names of what changes an array, and of ways to reach code that has no name here.
-_CHANGING = {f"{mark}{name}{mark}" for name in _OPERATORS.split() for mark in ("", "__")}.union(
-    *[names.split() for names in (_METHODS, _FUNCTIONS, _UNKNOWN)]
-)
-#: Attributes of an array to which a program may write.
-_WRITTEN = frozenset(("flat", "imag", "real"))
-#: Functions with their number of positional arguments if the last one is ``out``; ufuncs know theirs.
-_WITH_OUT = {"dot": 3, "clip": 4, "round": 3, "around": 3, "cumsum": 4, "cumprod": 4, "take": 4}
-
-
-def may_change_arrays(fun: Any) -> bool:
-    """Whether code that ``fun`` can reach has steps that change arrays, or there is too much of it to tell."""
-    values = list(islice(reachable(fun), _MOST_VALUES))
-    return len(values) == _MOST_VALUES or any(map(_changes, own_codes(values)))
-
-
-def _changes(code: CodeType) -> bool:
-    """Whether a step of the code, or of code inside, may change an array, or imports a module."""
-    if not _CHANGING.isdisjoint(code.co_names):
-        return True
-    depth = 0
-    waiting: list[tuple[int, int]] = []  # loaded functions with ``out``: the depth of the stack, most arguments
-    for step in dis.get_instructions(code):
-        name, what = step.opname, step.argval
-        if name in ("STORE_SUBSCR", "STORE_SLICE") or (name == "BINARY_OP" and step.argrepr.endswith("=")):
-            return True
-        if (name == "STORE_ATTR" and what in _WRITTEN) or (name == "IMPORT_NAME" and not _is_library(what)):
-            return True
-        depth += dis.stack_effect(step.opcode, step.arg, jump=False)
-        if name.startswith("LOAD_") and type(what) is str:
-            most = _WITH_OUT.get(what) or getattr(vars(np).get(what), "nargs", None)
-            waiting += [] if most is None else [(depth, most)]
-        while name.startswith("CALL") and waiting and depth <= waiting[-1][0]:
-            if waiting.pop()[1] == step.arg:
-                return True
-    return any(_changes(c) if type(c) is CodeType else type(c) is tuple and _has_out(c) for c in code.co_consts)
-
-
-def _has_out(keywords: Iterable[Any]) -> bool:
-    return any(type(x) is str and (x in ("out", "inplace") or x.startswith("overwrite_")) for x in keywords)
+def codes_named_by(fun: Any) -> list[CodeType]:
+    """Return the codes of the functions that ``fun`` can reach."""
+    return list(own_codes(islice(reachable(fun), _MOST_VALUES)))
 
 
 def calls_minpack(fun: Any) -> bool:
@@ -187,31 +149,46 @@ def calls_minpack(fun: Any) -> bool:
     return any(id(value) in wanted for value in islice(reachable(fun), _MOST_VALUES))
 
 
-def held_codes(fun: Any) -> tuple[int, ...]:
-    """Return the ``id`` of the codes of the functions that ``fun`` holds, which differ between wrappers with one code.
+def deciding(args: tuple[Any, ...], kwargs: dict[str, Any], argnums: Any = 0) -> tuple[Any, ...]:
+    """Return what in a call may decide which code runs on traced values, for ``held_by``; an empty tuple if nothing."""
+    if kwargs or argnums or not _DATA_TYPES.issuperset(map(type, args)):
+        return (*args, *kwargs.values(), str(argnums))
+    return ()
 
-    They are in its closure variables, in the attributes of the object of a method or of a callable object, and in those
-    of these functions.
+
+def is_alone(fun: FunctionType) -> bool:
+    """Whether a function holds nothing."""
+    return not (fun.__closure__ or fun.__defaults__ or fun.__kwdefaults__)
+
+
+def held_by(fun: Any, args: tuple[Any, ...] = (), depth: int = 3) -> tuple[Any, ...]:
+    """Return what decides, besides the code of ``fun``, which code its call runs: a tuple that can be compared.
+
+    It has the ``id`` of the codes of functions and of the classes of objects, truth values, and the lengths of
+    integers, which often are numbers of steps: arguments, closure variables, attributes of the object of a method or of
+    a callable object, and what the functions among these hold. It also has arguments that are texts.
     """
-    found: list[int] = []
-    _add_held(fun, found, 3)
-    return tuple(found)
-
-
-def _add_held(fun: Any, found: list[int], depth: int) -> None:
-    if type(fun) is FunctionType:
+    kind: Any = type(fun)
+    found: list[Any] = []
+    if kind is FunctionType:
         values = contents(fun)
-    elif type(fun) is MethodType:
-        values = attributes(fun.__self__)
+    elif issubclass(kind, partial):
+        values, args = [fun.func], (*args, str(len(fun.args)), *fun.args, *fun.keywords, *fun.keywords.values())
     else:
-        values = [fun.func, *fun.args] if isinstance(fun, partial) else attributes(fun)
-    for value in values:
+        owner = fun.__self__ if kind is MethodType else fun
+        values = attributes(owner)
+        found.append(id(type(owner)))
+    for value in (*values, *args) if args else values:
         kind = type(value)
-        if kind is FunctionType:
-            found.append(id(value.__code__))
-            if depth and value.__closure__:
-                _add_held(value, found, depth - 1)
-        elif kind is MethodType and depth:
-            if type(value.__func__) is FunctionType:
-                found.append(id(value.__func__.__code__))
-            _add_held(value, found, depth - 1)
+        if kind in _DATA_TYPES:
+            continue
+        inner = value.__func__ if kind is MethodType else value
+        if type(inner) is FunctionType:
+            found += (id(inner.__code__), *(held_by(value, (), depth - 1) if depth else ()))
+        elif kind is int:
+            found.append(value.bit_length())
+        elif kind in _CHOOSING:
+            found.append(value)
+        elif kind is not str:
+            found.append(id(kind))
+    return (*found, *[x for x in args if type(x) is str]) if args else tuple(found)

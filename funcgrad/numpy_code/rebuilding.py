@@ -8,6 +8,7 @@ from contextlib import ContextDecorator
 from threading import get_ident
 from types import CodeType, FunctionType, MethodType
 from typing import Any
+from weakref import ref
 
 import numpy as np
 
@@ -20,8 +21,8 @@ from funcgrad.numpy.concretization import RefusedInWorker, latest_rebuilt_run
 from funcgrad.numpy_code.calls import IdentityCache
 from funcgrad.numpy_code.classes import has_rebuilt_class, original, with_original_namedtuples
 from funcgrad.numpy_code.functions import Built, has_same_values, rebuild_closure
-from funcgrad.numpy_code.overwriting import FirstCall, is_part_of_call
-from funcgrad.numpy_code.reachable import calls_minpack, held_codes, may_change_arrays
+from funcgrad.numpy_code.overwriting import FirstCall
+from funcgrad.numpy_code.reachable import calls_minpack, codes_named_by, deciding, held_by, is_alone
 from funcgrad.numpy_code.reading import reads_texts
 from funcgrad.numpy_code.replacements import PLAIN_TYPES, end_run, run_of_thread
 from funcgrad.numpy_code.scope import globals_object, refresh
@@ -101,6 +102,11 @@ class Rebuilt:
                 run.open, run.owner = False, None
                 if run.used:
                     end_run(run)
+
+    @property
+    def notices_writes(self) -> bool:
+        """Whether it has arrays that notice writes, so that no call need be looked at."""
+        return self.level == WRITABLE_ARRAYS
 
     def _current_plan(self) -> _CallPlan:
         """Return the way to call the function; a new one, with everything rebuilt, if a function got new code."""
@@ -262,12 +268,14 @@ def is_as_written() -> bool:
     return last_entered() is not None and current().as_written
 
 
-#: What is known of the functions that were called before, by their code: how much is rebuilt (the level), 0 if they run
-#: as they are written. For functions that hold functions, and run as they are written, what they held: a set of
-#: ``held_codes``.
-_KNOWN = IdentityCache()
-#: Entries of ``_KNOWN``, by the ``id`` of the code.
-known_codes = _KNOWN.entries
+#: How much is rebuilt (the level) of each function that was called before, by its code; 0 for nothing.
+_LEVELS_BY_CODE = IdentityCache()
+#: Entries of ``_LEVELS_BY_CODE``, by the ``id`` of the code.
+known_codes = _LEVELS_BY_CODE.entries
+#: What the functions with a code held when they were looked at, see ``held_by``.
+_HELD = IdentityCache()
+#: Weak references to the codes that the function with a code named when it was looked at.
+_NAMED = IdentityCache()
 #: Rebuilt functions that ``rebuilt_if_known`` returned last, by the ``id`` of their code.
 _LATEST: dict[int, Rebuilt] = {}
 _MANY = 64
@@ -287,10 +295,11 @@ def _code_of(fun: Any) -> Any:
     return None
 
 
-def rebuilt_if_known(fun: Any) -> Any:
+def rebuilt_if_known(fun: Any, args: tuple[Any, ...] = ()) -> Any:
     """Return ``fun`` rebuilt if it has converted a traced value before, unless it handles conversions itself.
 
-    At its first call a function that may change arrays is returned as a ``FirstCall``.
+    At its first call a function is returned as a ``FirstCall``, and again with other functions in ``args``, in its
+    closure variables or in its object, see ``held_by``.
     """
     kind = type(fun)
     if kind is FunctionType:
@@ -303,12 +312,23 @@ def rebuilt_if_known(fun: Any) -> Any:
         code = _code_of(fun)
     if code is None:
         return fun
-    level = _KNOWN.get(code)
-    if level is None or (type(level) is set and held_codes(fun) not in level):
-        return _at_first_call(fun, code)
-    if not level or type(level) is set or is_as_written():
-        return fun
-    if kind is not FunctionType:
+    found = known_codes.get(id(code))
+    level = None if found is None or found() is not code else found.stored
+    if level is None and not is_as_written() and calls_minpack(fun):  # a conversion in it would print an error
+        level = FUNCTIONS
+        _LEVELS_BY_CODE.put(code, level)
+    given = fun if not level or is_as_written() else _rebuilt(fun, code, level)
+    if level == WRITABLE_ARRAYS:
+        return given
+    held = () if kind is FunctionType and not args and is_alone(fun) else held_by(fun, args)
+    looked_at = _HELD.entries.get(id(code))
+    if looked_at is not None and looked_at() is code and held in looked_at.stored:
+        return given
+    return FirstCall(given, lambda: _note_looked_at(fun, code, held))
+
+
+def _rebuilt(fun: Any, code: CodeType, level: int) -> Rebuilt:
+    if type(fun) is not FunctionType:
         return Rebuilt(fun, level)
     made = _LATEST.get(id(code))
     if made is None or made.fun is not fun or made.level != level:
@@ -318,41 +338,38 @@ def rebuilt_if_known(fun: Any) -> Any:
     return made
 
 
-def _at_first_call(fun: Any, code: Any) -> Any:
-    """Return ``fun`` as a ``FirstCall`` if it may change arrays; else note that it runs as it is written.
+def is_rebuilt(fun: Any) -> bool:
+    """Whether ``fun`` runs rebuilt, in its first call or in a later one."""
+    return type(fun.fun if type(fun) is FirstCall else fun) is Rebuilt
 
-    A function that calls MINPACK is rebuilt at once: a conversion in it would print an error.
+
+def _note_looked_at(fun: Any, code: CodeType, held: Any) -> None:
+    """Note that ``fun``, which holds this, changes no array that it used.
+
+    It is looked at again when a function that it names is gone, as when a cell of a notebook defines it again.
     """
-    held = held_codes(fun)
-    if calls_minpack(fun) and not is_as_written():
-        _KNOWN.put(code, FUNCTIONS)
-        return Rebuilt(fun, FUNCTIONS)
-    if is_part_of_call(code, held):
-        return fun
-    if may_change_arrays(fun):
-        return FirstCall(fun, lambda others: _note_unchanged([*others, (code, held)]))
-    _note_unchanged([(code, held)])
-    return fun
+    before = _HELD.get(code) or ()
+    _HELD.put(code, {held, *(before if len(before) < _MANY else ())})
+    if not held and _LEVELS_BY_CODE.get(code) is None:
+        _LEVELS_BY_CODE.put(code, 0)
+    key = id(code)
+
+    def forget(_: Any) -> None:
+        known_codes.pop(key, None)
+        _HELD.entries.pop(key, None)
+
+    _NAMED.put(code, [ref(named, forget) for named in codes_named_by(fun)])
 
 
-def _note_unchanged(functions: list[tuple[CodeType, tuple[int, ...]]]) -> None:
-    """Note that functions, given by their code and ``held_codes``, run as written, unless they are known as rebuilt."""
-    for code, held in functions:
-        known = _KNOWN.get(code)
-        if type(known) is set and len(known) < _MANY:
-            known.add(held)
-        elif not known or type(known) is set:
-            _KNOWN.put(code, {held} if held else 0)
-
-
-def run_or_rebuild(fun: Any, work: Callable[[Any], Any]) -> Any:
+def run_or_rebuild(fun: Any, work: Callable[[Any], Any], others: tuple[Any, ...] = ()) -> Any:
     """Return ``work(fun)``; if code in it would lose a derivative, run ``work`` again with ``fun`` rebuilt.
 
     Args:
         fun: a user's function.
         work: what a transform does with the function. It may run twice, because functions are pure.
+        others: what else decides which code runs, see ``deciding``.
     """
-    given = rebuilt_if_known(fun)
+    given = rebuilt_if_known(fun, others)
     around = take_refusal() if pending_refusals else None
     try:
         found = work(given)
@@ -424,7 +441,8 @@ class SelfRebuilding:
 
 def retry_rebuilt(fun: Any, given: Any, work: Callable[[Any], Any], error: Exception) -> Any:
     """Run ``work`` with ``fun`` rebuilt, level by level, after it raised ``error`` with ``given``."""
-    level = given.level if type(given) is Rebuilt else 0
+    level = given.level if is_rebuilt(given) else 0
+    done = given.done if type(given) is FirstCall else lambda: None
     first, before = error, None
     try:
         while level < WRITABLE_ARRAYS and is_conversion(error, before) and _can_be_rebuilt(fun):
@@ -433,8 +451,7 @@ def retry_rebuilt(fun: Any, given: Any, work: Callable[[Any], Any], error: Excep
             try:
                 pending_refusals.pop(get_ident(), None)
                 built = Rebuilt(fun, level)
-                looks = may_change_arrays(fun)
-                found = work(FirstCall(built, _note_unchanged) if looks else built)
+                found = work(FirstCall(built, done))
                 if pending_refusals:
                     check_refused(built)
             except Exception as other:
@@ -488,11 +505,15 @@ _REFUSALS_OF_C = (
 
 def run_rebuilt(fun: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     """Run ``fun(*args, **kwargs)`` rebuilt from the start, and with its constant arrays replaced if that is needed."""
+    if is_rebuilt(fun):
+        return fun(*args, **kwargs)
     fun = fun.fun if type(fun) is FirstCall else fun  # rebuilt from the start, so looked at below
-    known = rebuilt_if_known(fun)
-    given = known if type(known) is Rebuilt else Rebuilt(fun, FUNCTIONS)
+    known = rebuilt_if_known(fun, deciding(args, kwargs))
+    inner = known.fun if type(known) is FirstCall else known
+    given = inner if type(inner) is Rebuilt else Rebuilt(fun, FUNCTIONS)
+    first = type(known) is FirstCall and is_in_transform()  # else there is nothing to look at
     try:
-        return FirstCall(given, known.done)(*args, **kwargs) if type(known) is FirstCall else given(*args, **kwargs)
+        return FirstCall(given, known.done)(*args, **kwargs) if first else given(*args, **kwargs)
     except Exception as error:
         return retry_rebuilt(fun, given, lambda fun: fun(*args, **kwargs), error)
 
@@ -529,7 +550,7 @@ def _can_be_rebuilt(fun: Any) -> bool:
 def _remember(fun: Any, level: int) -> None:
     code = _code_of(fun)
     if code is not None:
-        _KNOWN.put(code, level)
+        _LEVELS_BY_CODE.put(code, level)
 
 
 def is_conversion(error: BaseException, before: BaseException | None = None) -> bool:

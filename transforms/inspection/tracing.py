@@ -14,7 +14,7 @@ from funcgrad.errors import InputError, NotDifferentiableError, ShapeError
 from funcgrad.graph import Note, PipelineStage, Recording
 from funcgrad.keeping import copy_shared_constants
 from funcgrad.kinds.custom import custom_call
-from funcgrad.numpy_code import Rebuilt
+from funcgrad.numpy_code import FirstCall, is_rebuilt
 from funcgrad.ownership import unshare_results
 from funcgrad.reverse import number_of, operation_of, parents_of, reachable, saved_by, vjp_of
 from funcgrad.transforms.arguments import merge_leaves
@@ -268,7 +268,7 @@ def run_trace(fun: Callable[..., Any], options: None, args: Any, kwargs: Any) ->
     recording = watch.recording(results, watch.decisions)
     del watch, wrapped, out, results
     copy_shared_constants(recording)
-    return Graph(name_of(fun), recording, arguments, out_spec, type(fun) is Rebuilt)
+    return Graph(name_of(fun), recording, arguments, out_spec, is_rebuilt(fun))
 
 
 class TracingTrace(DecisionTrace):
@@ -344,6 +344,8 @@ def with_stage_reports(fun: Any, watch: Any) -> Any:
     if type(fun) is Transformed:
         inner = with_stage_reports(fun.fun, watch)
         return fun if inner is fun.fun else Transformed(fun.run, inner, fun.options, fun.summary)
+    if type(fun) is FirstCall:
+        return FirstCall(with_stage_reports(fun.fun, watch), fun.done)
     stages = list(_stages(fun))
     return fun if len(stages) < 2 else _StageReporter(fun, stages, watch)
 
