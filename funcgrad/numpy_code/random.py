@@ -41,7 +41,8 @@ class Random:
 
         def draw(*args: Any, out: Any = None, **kwargs: Any) -> Any:
             if isinstance(out, Tracer):
-                out[...] = drawn(*args, out=np.empty(out.shape, out.dtype), **kwargs)
+                written: Any = out
+                written[...] = drawn(*args, out=np.empty(out.shape, out.dtype), **kwargs)
                 return out
             kwargs |= {} if out is None else {"out": out}
             given = (*args, *kwargs.values())
