@@ -11,7 +11,7 @@ import inspect
 import operator
 import sys
 from collections.abc import Callable
-from types import FunctionType, MethodType
+from types import MethodType
 from typing import Any, Generic, NoReturn, ParamSpec, TypeVar
 
 import numpy as np
@@ -22,10 +22,10 @@ from funcgrad.errors import ConcretizationError, InputError, ShapeError, short_r
 from funcgrad.numpy.hints import add_hint
 from funcgrad.numpy.tables import LIBRARIES, REGISTERED, register_loaded
 from funcgrad.numpy_code import (
+    DATA_TYPES,
     Rebuilt,
     check_refused,
     deciding,
-    is_alone,
     is_conversion,
     known_codes,
     rebuilt_if_known,
@@ -106,11 +106,12 @@ class Transformed(Generic[P, R]):
         run, options = self.run, self.options
         given: Any = self._rebuilt
         if given is None or last_entered() is not None:
-            given, others = self.fun, deciding(args, kwargs, getattr(options, "argnums", 0))
-            alone = type(given) is FunctionType and not others and is_alone(given)  # else other code may run now
-            known = known_codes.get(id(given.__code__)) if alone else None
-            if type(given) is not Transformed and (known is None or known.stored):  # not known to run as it is written
-                given = self._rebuilt_if_known(others)
+            given = self.fun
+            known = known_codes.get(id(getattr(given, "__code__", None)))
+            decides = kwargs or getattr(options, "argnums", 0) or not DATA_TYPES.issuperset(map(type, args))
+            # not known to run as it is written, whatever it gets
+            if type(given) is not Transformed and (known is None or known.stored or decides):
+                given = self._rebuilt_if_known(args, kwargs)
         outer_refusals = take_refusal() if pending_refusals else None
         try:
             found = run(given, options, args, kwargs)
@@ -129,8 +130,8 @@ class Transformed(Generic[P, R]):
             if pending_refusals or outer_refusals is not None:
                 restore_refusal(outer_refusals)
 
-    def _rebuilt_if_known(self, others: tuple[Any, ...]) -> Any:
-        given = rebuilt_if_known(self.fun, others)
+    def _rebuilt_if_known(self, args: Any, kwargs: Any) -> Any:
+        given = rebuilt_if_known(self.fun, deciding(args, kwargs, getattr(self.options, "argnums", 0)))
         if type(given) is Rebuilt and given.notices_writes:
             self._rebuilt = given
         return given

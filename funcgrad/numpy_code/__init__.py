@@ -1,7 +1,7 @@
 """Run functions written for NumPy, SciPy and ``math`` unchanged, with funcgrad's functions in place of theirs."""
 
 from funcgrad.numpy_code.overwriting import FirstCall
-from funcgrad.numpy_code.reachable import deciding, is_alone
+from funcgrad.numpy_code.reachable import DATA_TYPES, deciding
 from funcgrad.numpy_code.rebuilding import (
     Rebuilt,
     SelfRebuilding,
@@ -20,6 +20,7 @@ from funcgrad.numpy_code.rebuilding import (
 )
 
 __all__ = [
+    "DATA_TYPES",
     "FirstCall",
     "Rebuilt",
     "SelfRebuilding",
@@ -28,7 +29,6 @@ __all__ = [
     "run_or_rebuild",
     "check_refused",
     "deciding",
-    "is_alone",
     "is_as_written",
     "is_conversion",
     "is_rebuilt",

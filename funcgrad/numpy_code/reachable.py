@@ -25,9 +25,9 @@ _DATA = frozenset((bool, int, float, complex, str, bytes, NoneType, np.ndarray, 
 _CONTAINERS: dict[type, Any] = {dict: dict.values, list: list.__iter__, tuple: tuple.__iter__, set: set.__iter__}
 _PACKAGES = frozenset(("numpy", "scipy", *NUMBER_MODULES))
 #: Types of values that run no code and choose no path, of values that may choose the path of a function, and both.
-_DATA_TYPES = frozenset((np.ndarray, np.float64, float, complex, tuple, list, dict, Tracer))
+DATA_TYPES = frozenset((np.ndarray, np.float64, float, complex, tuple, list, dict, Tracer))
 _CHOOSING = (bool, type(None))
-_PLAIN = _DATA_TYPES.union((*_CHOOSING, int, str))
+_PLAIN = DATA_TYPES.union((*_CHOOSING, int, str))
 #: Flag of classes that a program made, see ``Py_TPFLAGS_HEAPTYPE`` in Python's C interface.
 _MADE = 1 << 9
 
@@ -151,14 +151,9 @@ def calls_minpack(fun: Any) -> bool:
 
 def deciding(args: tuple[Any, ...], kwargs: dict[str, Any], argnums: Any = 0) -> tuple[Any, ...]:
     """Return what in a call may decide which code runs on traced values, for ``held_by``; an empty tuple if nothing."""
-    if kwargs or argnums or not _DATA_TYPES.issuperset(map(type, args)):
+    if kwargs or argnums or not DATA_TYPES.issuperset(map(type, args)):
         return (*args, *kwargs.values(), str(argnums))
     return ()
-
-
-def is_alone(fun: FunctionType) -> bool:
-    """Whether a function holds nothing."""
-    return not (fun.__closure__ or fun.__defaults__ or fun.__kwdefaults__)
 
 
 def held_by(fun: Any, args: tuple[Any, ...] = (), depth: int = 3) -> tuple[Any, ...]:
@@ -180,7 +175,7 @@ def held_by(fun: Any, args: tuple[Any, ...] = (), depth: int = 3) -> tuple[Any, 
         found.append(id(type(owner)))
     for value in (*values, *args) if args else values:
         kind = type(value)
-        if kind in _DATA_TYPES:
+        if kind in DATA_TYPES:
             continue
         inner = value.__func__ if kind is MethodType else value
         if type(inner) is FunctionType:
