@@ -108,7 +108,8 @@ class Transformed(Generic[P, R]):
         if given is None or last_entered() is not None:
             given = self.fun
             known = known_codes.get(id(getattr(given, "__code__", None)))
-            decides = bool(kwargs) or getattr(options, "argnums", 0) or not DATA_TYPES.issuperset(map(type, args))
+            argnums: Any = getattr(options, "argnums", 0)
+            decides: Any = kwargs or argnums or not DATA_TYPES.issuperset(map(type, args))
             # not known to run as it is written, whatever it gets
             if type(given) is not Transformed and (known is None or known.stored or decides):
                 given = self._rebuilt_if_known(args, kwargs)
