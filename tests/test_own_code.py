@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import scipy.signal
 import scipy_samples
+import scipy_samples_more
 from fuzz.evaluating import evaluated
 from helpers import at_least
 
@@ -22,7 +23,9 @@ from funcgrad.scipy.own_code import OWN_CODE, rebuilt
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 X = np.array([0.62, 1.41, 0.93, 1.77])
-NAMES = [(home, name) for home, names in OWN_CODE.items() for name in sorted(names)]
+NAMES = [(home, name) for home, names in OWN_CODE.items() for name in sorted(names) if name != "tplquad"]  # slow
+#: Names that JAX arrays cannot use: JAX has no such kernels, and quad chooses points by values.
+NO_JAX = {*scipy_samples_more.BESSEL, "dblquad"}
 
 
 def modules(home):
@@ -70,7 +73,7 @@ def test_derivatives(home, name):
     np.testing.assert_allclose(vmap(grad(f))(batch), [grad(f)(x) for x in batch], rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize(("home", "name"), NAMES)
+@pytest.mark.parametrize(("home", "name"), [pair for pair in NAMES if pair[1] not in NO_JAX])
 def test_derivatives_on_jax_arrays(home, name, monkeypatch):
     monkeypatch.setattr(scipy_samples, "np", fnp)
     f, _ = of(home, name)
