@@ -11,6 +11,7 @@ from funcgrad import backend
 from funcgrad.core import describe
 from funcgrad.errors import ShapeError
 from funcgrad.numpy.creation import as_value
+from funcgrad.numpy.reducing import as_inexact
 from funcgrad.scipy.own_code import mirrors
 from funcgrad.typing import Array, ArrayLike
 
@@ -19,20 +20,16 @@ __all__ = ["cumulative_simpson"]
 
 def _prepared(call: str, y: Array, x: Any, dx: Any, axis: int) -> tuple[Array, Any]:
     """Return the samples, and the steps between them along the last axis; ``dx`` itself if all steps are equal."""
-    y = _inexact(fnp.moveaxis(y, axis, -1))
+    y = as_inexact(fnp.moveaxis(y, axis, -1))
     n = backend.shape_of(y)[-1]
     if x is None:
         return y, dx
-    x = _inexact(x)
+    x = as_inexact(x)
     if len(backend.shape_of(x)) > 1:
         x = fnp.moveaxis(x, axis, -1)
     if backend.shape_of(x)[-1] != n:
         raise ShapeError(f"{call}: x must be as long as y along the axis, got {describe(x)} for {describe(y)}.")
     return y, fnp.diff(x, axis=-1)
-
-
-def _inexact(x: Any) -> Any:
-    return x if backend.is_inexact(x) else fnp.astype(x, float)
 
 
 def _running(parts: Array, initial: Any, axis: int) -> Array:
@@ -75,7 +72,7 @@ def cumulative_simpson(
     steps = fnp.broadcast_to(steps, (*backend.shape_of(steps)[:-1], max(n - 1, 0)))
     for told in (dx if x is None and n > 2 else None, initial):  # Python numbers promote like arrays
         if told is not None:
-            y = fnp.astype(y, np.result_type(backend.dtype_of(y), backend.dtype_of(_inexact(as_value(told)))))
+            y = fnp.astype(y, np.result_type(backend.dtype_of(y), backend.dtype_of(as_inexact(told))))
     if n < 3:
         return _running(steps * (y[..., 1:] + y[..., :-1]) / 2.0, initial, axis)
     ahead, behind = _halves(y, steps), _halves(y[..., ::-1], steps[..., ::-1])[..., ::-1]

@@ -21,6 +21,7 @@ from funcgrad.graph import report_answer
 from funcgrad.kinds.linear import conj
 from funcgrad.numpy.axes import normalize_axis
 from funcgrad.numpy.creation import as_value
+from funcgrad.numpy.reducing import as_inexact
 from funcgrad.primitives.indexing import getitem
 from funcgrad.primitives.shaping import flip
 from funcgrad.scipy.ndimage.operations import correlate_axes, uniform_axis
@@ -52,7 +53,7 @@ def _weights(weights: ArrayLike, *, conjugated: bool) -> Array:
     weights = as_value(weights)
     if backend.dtype_of(weights).kind == "c":
         return conj(weights) if conjugated else weights
-    return weights if backend.is_inexact(weights) else fnp.astype(weights, float)
+    return as_inexact(weights)
 
 
 def along(call: str, x: Array, weights: Array, axis: int, dtype: Any, mode: str, cval: ArrayLike, origin: int) -> Array:
