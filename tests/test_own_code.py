@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import scipy.linalg
 import scipy.signal
 import scipy_samples
 import scipy_samples_more
@@ -18,7 +19,7 @@ import funcgrad.numpy as fnp
 from funcgrad import grad, hessian, jvp, vmap
 from funcgrad.errors import InputError
 from funcgrad.optional import double_precision
-from funcgrad.scipy import ndimage
+from funcgrad.scipy import linalg, ndimage
 from funcgrad.scipy.own_code import OWN_CODE, rebuilt
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -98,6 +99,11 @@ def test_writes_to_parts_of_jax_arrays(monkeypatch):
         value, slope = jax.value_and_grad(ours)(jnp.asarray(X))
     np.testing.assert_allclose(value, raised(X.copy()), rtol=1e-12)
     np.testing.assert_allclose(slope, grad(ours)(X), rtol=1e-12)
+
+
+def test_hankel_takes_several_axes_as_scipy_does():
+    x = np.arange(6.0).reshape(2, 3)
+    np.testing.assert_array_equal(jvp(linalg.hankel, (x,), (x,))[0], scipy.linalg.hankel(x))
 
 
 def test_out_arrays_raise():

@@ -27,7 +27,7 @@ OWN_CODE: Mapping[str, frozenset[str]] = {
         "fft": "fftfreq rfftfreq",
         "integrate": "cumulative_trapezoid dblquad romb simpson tplquad trapezoid",
         "linalg": (
-            "convolution_matrix coshm cosm eigvals eigvalsh eigvalsh_tridiagonal fiedler khatri_rao leslie "
+            "convolution_matrix coshm cosm eigvals eigvalsh eigvalsh_tridiagonal fiedler hankel khatri_rao leslie "
             "matmul_toeplitz norm sinhm sinm svdvals tanm"
         ),
         "ndimage": (
