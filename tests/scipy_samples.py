@@ -593,6 +593,8 @@ FFT = (
         "ifht": lambda m, x: m.ifht(x, 0.3, 0.5),
         "fftshift": lambda m, x: m.fftshift(x),
         "ifftshift": lambda m, x: m.ifftshift(x),
+        "fftfreq": lambda m, x: m.fftfreq(5, x[0]),
+        "rfftfreq": lambda m, x: m.rfftfreq(5, x[0]),
     }
 )
 BOWL = lambda x: lambda p: (p[0] - x[0]) ** 2 + p[0] ** 4

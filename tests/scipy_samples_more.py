@@ -1,6 +1,6 @@
 """Calls of the public functions of SciPy's smaller and sparse modules, see ``scipy_samples``.
 
-From ``scipy.special`` only functions without a row in the table of operations are here.
+From ``scipy.special`` only functions that funcgrad does not write out are here.
 """
 
 import numpy as np
@@ -46,9 +46,13 @@ def cloud(x):
 
 
 POLYNOMIALS = words("legendre chebyt chebyu chebyc chebys laguerre hermite hermitenorm sh_legendre sh_chebyt sh_chebyu")
+#: Derivatives of Bessel functions, which JAX lacks.
+BESSEL = words("jvp yvp ivp kvp h1vp h2vp")
 SPECIAL = (
     {name: (lambda m, x, name=name: getattr(m, name)(3)(x)) for name in POLYNOMIALS}
+    | {name: (lambda m, x, name=name: getattr(m, name)(x[0], x, 2)) for name in BESSEL}
     | {
+        "softplus": lambda m, x: m.softplus(x),
         "genlaguerre": lambda m, x: m.genlaguerre(3, 0.5)(x),
         "gegenbauer": lambda m, x: m.gegenbauer(3, 0.5)(x),
         "jacobi": lambda m, x: m.jacobi(3, 0.5, 0.7)(x),

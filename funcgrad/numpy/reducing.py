@@ -35,6 +35,18 @@ def as_floating(a: Array) -> Array:
     return multiply(a, 1.0) if backend.dtype_of(a).kind in "iub" else a
 
 
+def as_inexact(a: ArrayLike) -> Array:
+    """Convert integers and booleans to double precision, which SciPy does in every library."""
+    a = as_value(a)
+    return a if backend.is_inexact(a) else astype(a, float)
+
+
+def as_double(a: ArrayLike) -> Array:
+    """Convert an array to double precision, real or complex."""
+    a = as_value(a)
+    return astype(a, complex if backend.dtype_of(a).kind == "c" else float)
+
+
 def as_scalar(a: Array) -> Array:
     """Return an array without axes as a scalar, as NumPy's reductions do; return any other array unchanged."""
     value = plain_value(a)

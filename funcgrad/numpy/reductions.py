@@ -17,6 +17,7 @@ from funcgrad.errors import InputError, ShapeError
 from funcgrad.kinds.linear import broadcast_to, conj, real, reduce_sum
 from funcgrad.numpy.axes import ALL_AXES, normalize_axes
 from funcgrad.numpy.creation import as_value, copy
+from funcgrad.numpy.function_tables import function_table
 from funcgrad.numpy.output import compute_into
 from funcgrad.numpy.peeking import any_true
 from funcgrad.numpy.reducing import (
@@ -279,13 +280,19 @@ def std(
     return sqrt(var(a, axis, dtype, None, ddof, keepdims, where=where, mean=mean, correction=correction))
 
 
+@function_table
 def _extremum(
-    name: str, a: ArrayLike, axis: Axes, out: Any, keepdims: bool, initial: Scalar | None, where: ArrayLike | bool
+    name: str,
+    a: ArrayLike,
+    axis: Axes = None,
+    out: Any = None,
+    keepdims: bool = False,
+    initial: Scalar | None = None,
+    where: ArrayLike | bool = True,
 ) -> Array:
     operation, join = (reductions.reduce_max, maximum) if name == "max" else (reductions.reduce_min, minimum)
     if out is not None:
-        own = max if name == "max" else min
-        return compute_into(own, out, a, axis, keepdims=keepdims, initial=initial, where=where)
+        return compute_into(globals()[name], out, a, axis, keepdims=keepdims, initial=initial, where=where)
     a = as_value(a)
     if initial is None:
         if where is not True:
@@ -300,15 +307,8 @@ def _extremum(
     )
 
 
-def max(
-    a: ArrayLike,
-    axis: Axes = None,
-    out: Any = None,
-    keepdims: bool = False,
-    initial: Scalar | None = None,
-    where: ArrayLike | bool = True,
-) -> Array:
-    """Return the largest element along ``axis``, by default of all.
+# fmt: off
+max = _extremum("max", """The largest element along ``axis``, by default of all.
 
     All elements that attain the maximum share the gradient equally. If an element is NaN, the maximum and its
     gradient are NaN. Complex numbers are ordered by their real parts, then by their imaginary parts.
@@ -322,31 +322,11 @@ def max(
         where: a mask that broadcasts to the shape of ``a`` and selects the elements to compare; needs ``initial``.
 
     Raises:
-        ValueError: no elements to compare and no ``initial``; ``where`` without ``initial``.
-
-    Example:
-        >>> fnp.max([[1.0, 5.0], [3.0, 2.0]], axis=1)
-        array([5., 3.])
-    """
-    return _extremum("max", a, axis, out, keepdims, initial, where)
-
-
-def min(
-    a: ArrayLike,
-    axis: Axes = None,
-    out: Any = None,
-    keepdims: bool = False,
-    initial: Scalar | None = None,
-    where: ArrayLike | bool = True,
-) -> Array:
-    """Return the smallest element along ``axis``, by default of all; arguments and gradient as for ``max``.
-
-    Example:
-        >>> fnp.min([[1.0, 5.0], [3.0, 2.0]], axis=1)
-        array([1., 2.])
-    """
-    return _extremum("min", a, axis, out, keepdims, initial, where)
-
+        ValueError: no elements to compare and no ``initial``; ``where`` without ``initial``.""",
+    "fnp.max([[1.0, 5.0], [3.0, 2.0]], axis=1)", "array([5., 3.])")
+min = _extremum("min", "The smallest element along ``axis``, by default of all; arguments and gradient as for ``max``.",
+    "fnp.min([[1.0, 5.0], [3.0, 2.0]], axis=1)", "array([1., 2.])")
+# fmt: on
 
 amax = max
 amin = min
@@ -456,7 +436,9 @@ def _where_not_nan(a: Array, where: ArrayLike | bool) -> Array | bool:
     return number if where is True else logical_and(number, as_value(where))
 
 
-def nansum(
+@function_table
+def _total_without_nan(
+    name: str,
     a: ArrayLike,
     axis: Axes = None,
     dtype: Any = None,
@@ -465,31 +447,18 @@ def nansum(
     initial: Scalar | None = None,
     where: ArrayLike | bool = True,
 ) -> Array:
-    """Return the sum of the elements that are not NaN, 0 if all are NaN; arguments as for ``sum``.
-
-    Example:
-        >>> fnp.nansum([1.0, float("nan"), 2.0])
-        np.float64(3.0)
-    """
-    return sum(fill_nan(a, 0), axis, dtype, out, keepdims, initial, where)
+    total, neutral = (sum, 0) if name == "nansum" else (prod, 1)
+    return total(fill_nan(a, neutral), axis, dtype, out, keepdims, initial, where)
 
 
-def nanprod(
-    a: ArrayLike,
-    axis: Axes = None,
-    dtype: Any = None,
-    out: Any = None,
-    keepdims: bool = False,
-    initial: Scalar | None = None,
-    where: ArrayLike | bool = True,
-) -> Array:
-    """Return the product of the elements that are not NaN, 1 if all are NaN; arguments as for ``prod``.
-
-    Example:
-        >>> fnp.nanprod([2.0, float("nan"), 3.0])
-        np.float64(6.0)
-    """
-    return prod(fill_nan(a, 1), axis, dtype, out, keepdims, initial, where)
+# fmt: off
+nansum = _total_without_nan("nansum",
+    "The sum of the elements that are not NaN, 0 if all are NaN; arguments as for ``sum``.",
+    'fnp.nansum([1.0, float("nan"), 2.0])', "np.float64(3.0)")
+nanprod = _total_without_nan("nanprod",
+    "The product of the elements that are not NaN, 1 if all are NaN; arguments as for ``prod``.",
+    'fnp.nanprod([2.0, float("nan"), 3.0])', "np.float64(6.0)")
+# fmt: on
 
 
 def nanmean(
@@ -569,48 +538,31 @@ def nanstd(
     return sqrt(nanvar(a, axis, dtype, None, ddof, keepdims, where=where, mean=mean, correction=correction))
 
 
-def nanmax(
-    a: ArrayLike,
-    axis: Axes = None,
-    out: Any = None,
-    keepdims: bool = False,
-    initial: Scalar | None = None,
-    where: ArrayLike | bool = True,
-) -> Array:
-    """Return the largest element that is not NaN, NaN if all are NaN; arguments and gradient as for ``max``.
-
-    Example:
-        >>> fnp.nanmax([1.0, float("nan"), 2.0])
-        np.float64(2.0)
-    """
-    return _extremum_without_nan("max", a, axis, out, keepdims, initial, where)
-
-
-def nanmin(
-    a: ArrayLike,
-    axis: Axes = None,
-    out: Any = None,
-    keepdims: bool = False,
-    initial: Scalar | None = None,
-    where: ArrayLike | bool = True,
-) -> Array:
-    """Return the smallest element that is not NaN, NaN if all are NaN; arguments and gradient as for ``max``.
-
-    Example:
-        >>> fnp.nanmin([1.0, float("nan"), 2.0])
-        np.float64(1.0)
-    """
-    return _extremum_without_nan("min", a, axis, out, keepdims, initial, where)
-
-
+@function_table
 def _extremum_without_nan(
-    name: str, a: ArrayLike, axis: Axes, out: Any, keepdims: bool, initial: Scalar | None, where: ArrayLike | bool
+    name: str,
+    a: ArrayLike,
+    axis: Axes = None,
+    out: Any = None,
+    keepdims: bool = False,
+    initial: Scalar | None = None,
+    where: ArrayLike | bool = True,
 ) -> Array:
     if out is not None:
-        own = nanmax if name == "max" else nanmin
-        return compute_into(own, out, a, axis, keepdims=keepdims, initial=initial, where=where)
+        return compute_into(globals()[name], out, a, axis, keepdims=keepdims, initial=initial, where=where)
     a = as_value(a)
-    ans = _extremum(name, fill_nan(a, -math.inf if name == "max" else math.inf), axis, None, keepdims, initial, where)
+    extremum, last = (max, -math.inf) if name == "nanmax" else (min, math.inf)
+    ans = extremum(fill_nan(a, last), axis, None, keepdims, initial, where)
     if initial is not None or not can_be_nan(a):
         return ans
     return as_scalar(choose(all(isnan(a), axis, None, keepdims), keeping_dtype(math.nan, ans), ans))
+
+
+# fmt: off
+nanmax = _extremum_without_nan("nanmax",
+    "The largest element that is not NaN, NaN if all are NaN; arguments and gradient as for ``max``.",
+    'fnp.nanmax([1.0, float("nan"), 2.0])', "np.float64(2.0)")
+nanmin = _extremum_without_nan("nanmin",
+    "The smallest element that is not NaN, NaN if all are NaN; arguments and gradient as for ``max``.",
+    'fnp.nanmin([1.0, float("nan"), 2.0])', "np.float64(1.0)")
+# fmt: on

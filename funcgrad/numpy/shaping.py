@@ -414,11 +414,13 @@ def isrealobj(x: Any) -> bool:
 def isscalar(element: Any) -> bool:
     """Whether ``element`` is a number, not an array; a traced value counts if it represents a number.
 
+    As in JAX, an array of JAX without axes counts as a number.
+
     Example:
         >>> fnp.isscalar(1.0), fnp.isscalar([1.0])
         (True, False)
     """
-    return np.isscalar(element)
+    return np.isscalar(element) or (backend.is_of_other_library(plain_value(element)) and not backend.shape_of(element))
 
 
 def result_type(*arrays_and_dtypes: Any) -> Any:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from funcgrad.errors import InputError, ShapeError
 from funcgrad.kinds.linear import imag, real, reshape
 from funcgrad.numpy.axes import keepdims_shape, means_all_axes, normalize_axis
 from funcgrad.numpy.creation import as_value
+from funcgrad.numpy.function_tables import function_table
 from funcgrad.numpy.output import compute_into
 from funcgrad.primitives import sorting as prim
 from funcgrad.primitives.comparison import isnan
@@ -160,19 +160,23 @@ def _positions(name: str, kth: Any, a: Array, axis: int) -> int | tuple[int, ...
     return found if several else found[0]
 
 
-def _position(operation: Callable[..., Any], a: ArrayLike, axis: Axis, keepdims: bool) -> Array:
+@function_table
+def _position(name: str, a: ArrayLike, axis: Axis = None, out: Any = None, *, keepdims: bool = False) -> Array:
+    if out is not None:
+        return compute_into(globals()[name], out, a, axis, keepdims=keepdims)
     a = as_value(a)
     shape = backend.shape_of(a)
     flat, along = _along(a, axis, of_numbers=True)
-    ans = operation(flat, axis=along)
+    ans = getattr(prim, name)(flat, axis=along)
     if not keepdims:
         return ans
     axes = tuple(range(len(shape))) if means_all_axes(axis, len(shape)) else (along,)
     return reshape(ans, to=keepdims_shape(shape, axes))
 
 
-def argmax(a: ArrayLike, axis: Axis = None, out: Any = None, *, keepdims: bool = False) -> Array:
-    """Return the position of the first largest element along ``axis``, by default in the flattened array.
+# fmt: off
+argmax = _position("argmax",
+    """The position of the first largest element along ``axis``, by default in the flattened array.
 
     No derivative passes. NaN counts as the largest.
 
@@ -183,54 +187,20 @@ def argmax(a: ArrayLike, axis: Axis = None, out: Any = None, *, keepdims: bool =
         keepdims: keep the axis, with length 1.
 
     Raises:
-        ValueError: no elements to compare.
-
-    Example:
-        >>> fnp.argmax([1.0, 3.0, 2.0])
-        np.int64(1)
-    """
-    if out is not None:
-        return compute_into(argmax, out, a, axis, keepdims=keepdims)
-    return _position(prim.argmax, a, axis, keepdims)
-
-
-def argmin(a: ArrayLike, axis: Axis = None, out: Any = None, *, keepdims: bool = False) -> Array:
-    """Return the position of the first smallest element; arguments as for ``argmax``. NaN counts as the smallest.
-
-    Example:
-        >>> fnp.argmin([2.0, 1.0, 3.0])
-        np.int64(1)
-    """
-    if out is not None:
-        return compute_into(argmin, out, a, axis, keepdims=keepdims)
-    return _position(prim.argmin, a, axis, keepdims)
-
-
-def nanargmax(a: ArrayLike, axis: Axis = None, out: Any = None, *, keepdims: bool = False) -> Array:
-    """Return the position of the first largest element that is not NaN; arguments as for ``argmax``.
+        ValueError: no elements to compare.""", "fnp.argmax([1.0, 3.0, 2.0])", "np.int64(1)")
+argmin = _position("argmin",
+    "The position of the first smallest element; arguments as for ``argmax``. NaN counts as the smallest.",
+    "fnp.argmin([2.0, 1.0, 3.0])", "np.int64(1)")
+nanargmax = _position("nanargmax",
+    """The position of the first largest element that is not NaN; arguments as for ``argmax``.
 
     Raises:
-        ValueError: all elements are NaN (for JAX arrays the position is then -1).
-
-    Example:
-        >>> fnp.nanargmax([1.0, float("nan"), 3.0])
-        np.int64(2)
-    """
-    if out is not None:
-        return compute_into(nanargmax, out, a, axis, keepdims=keepdims)
-    return _position(prim.nanargmax, a, axis, keepdims)
-
-
-def nanargmin(a: ArrayLike, axis: Axis = None, out: Any = None, *, keepdims: bool = False) -> Array:
-    """Return the position of the first smallest element that is not NaN; arguments as for ``nanargmax``.
-
-    Example:
-        >>> fnp.nanargmin([float("nan"), 3.0, 1.0])
-        np.int64(2)
-    """
-    if out is not None:
-        return compute_into(nanargmin, out, a, axis, keepdims=keepdims)
-    return _position(prim.nanargmin, a, axis, keepdims)
+        ValueError: all elements are NaN (for JAX arrays the position is then -1).""",
+    'fnp.nanargmax([1.0, float("nan"), 3.0])', "np.int64(2)")
+nanargmin = _position("nanargmin",
+    "The position of the first smallest element that is not NaN; arguments as for ``nanargmax``.",
+    'fnp.nanargmin([float("nan"), 3.0, 1.0])', "np.int64(2)")
+# fmt: on
 
 
 def searchsorted(a: ArrayLike, v: ArrayLike, side: str = "left", sorter: ArrayLike | None = None) -> Array:

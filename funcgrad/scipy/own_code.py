@@ -13,6 +13,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 
+from funcgrad.core import is_in_transform
 from funcgrad.errors import InputError
 from funcgrad.numpy.function_tables import function_table
 from funcgrad.numpy.peeking import is_plain
@@ -23,17 +24,19 @@ from funcgrad.optional import import_scipy
 OWN_CODE: Mapping[str, frozenset[str]] = {
     module: frozenset(names.split())
     for module, names in {
-        "integrate": "cumulative_trapezoid romb trapezoid",
+        "fft": "fftfreq rfftfreq",
+        "integrate": "cumulative_trapezoid dblquad romb simpson tplquad trapezoid",
         "linalg": (
-            "convolution_matrix coshm cosm eigvals eigvalsh eigvalsh_tridiagonal fiedler khatri_rao leslie "
+            "convolution_matrix coshm cosm eigvals eigvalsh eigvalsh_tridiagonal fiedler hankel khatri_rao leslie "
             "matmul_toeplitz norm sinhm sinm svdvals tanm"
         ),
         "ndimage": (
-            "convolve1d gaussian_laplace laplace mean prewitt sobel spline_filter standard_deviation sum_labels "
-            "uniform_filter variance"
+            "center_of_mass convolve1d gaussian_gradient_magnitude gaussian_laplace laplace mean prewitt sobel "
+            "spline_filter standard_deviation sum_labels uniform_filter variance"
         ),
         "signal": "correlate fftconvolve filtfilt get_window hilbert oaconvolve periodogram stft welch",
         "spatial.distance": "mahalanobis seuclidean sqeuclidean",
+        "special": "h1vp h2vp ivp jvp kvp softplus yvp",
     }.items()
 }
 
@@ -41,7 +44,7 @@ OWN_CODE: Mapping[str, frozenset[str]] = {
 def rebuilt(home: str, name: str) -> Callable[..., Any]:
     """Return a differentiable version of the function ``name`` of SciPy's module ``home``.
 
-    The returned function passes plain arguments to SciPy's function.
+    The returned function passes plain arguments to SciPy's function; functions may close over traced values.
 
     Raises:
         MissingExtraError: SciPy is not installed.
@@ -58,7 +61,8 @@ def rebuilt(home: str, name: str) -> Callable[..., Any]:
 
     @wraps(scipy_function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        if is_plain(*args, *kwargs.values()):
+        every = (*args, *kwargs.values())
+        if is_plain(*every) and not (is_in_transform() and any(map(callable, every))):
             return scipy_function(*args, **kwargs)
         if writes and isinstance(signature(scipy_function).bind(*args, **kwargs).arguments.get("output"), np.ndarray):
             raise InputError(

@@ -35,9 +35,7 @@ def hankel(name, *numbers):
         fun=lambda a, *_: getattr(fft, name)(a, *numbers),
         numpy=lambda a, *_: getattr(scipy.fft, name)(a, *numbers),
         jax=None,
-        jit=False,
-        on_jax=False,
-        reason="JAX has no kernel for it",
+        reason="JAX has no such function",
     )
 
 

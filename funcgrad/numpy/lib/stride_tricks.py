@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from math import prod
 from typing import Any, NoReturn
 
 import numpy as np
@@ -63,7 +64,7 @@ def as_strided(
 
 
 def _at(x: Any, *, places: np.ndarray) -> Any:
-    return getitem(reshape(x, to=(-1,)), places)
+    return getitem(reshape(x, to=(prod(backend.shape_of(x)),)), places)
 
 
 def _places(lies: np.ndarray, shape: Shape, strides: tuple[int, ...]) -> np.ndarray | None:

@@ -19,6 +19,7 @@ from funcgrad.scipy.fft import fourier, hankel, trigonometric
 from funcgrad.scipy.fft.fourier import *
 from funcgrad.scipy.fft.hankel import *
 from funcgrad.scipy.fft.trigonometric import *
+from funcgrad.scipy.own_code import own_code
 
 __all__: list[str] = []
 __all__ += fourier.__all__
@@ -29,7 +30,7 @@ __all__ += trigonometric.__all__
 _SCIPY_ONLY = ("fhtoffset", "get_workers", "set_workers")
 
 
-def __getattr__(name: str) -> Any:
+def _other(name: str) -> Any:
     if name in _SCIPY_ONLY:
         return getattr(import_scipy(f"scipy.fft.{name}", "scipy.fft"), name)
     raise AttributeError(
@@ -38,3 +39,7 @@ def __getattr__(name: str) -> Any:
         name=name,
         obj=sys.modules[__name__],
     )
+
+
+_listed, __getattr__ = own_code("fft", globals(), _other)
+__all__ += _listed

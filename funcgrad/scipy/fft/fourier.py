@@ -24,13 +24,12 @@ from funcgrad.numpy.creation import as_value, astype
 from funcgrad.numpy.fft import Norm, fftshift, ifftshift
 from funcgrad.optional import import_scipy
 from funcgrad.primitives.fourier import NORMS
-from funcgrad.scipy.own_code import mirror_rows, mirrors
-from funcgrad.typing import Array, ArrayLike, Scalar
+from funcgrad.scipy.own_code import mirror_rows
+from funcgrad.typing import Array, ArrayLike
 
 __all__ = [
     "fft", "fft2", "fftn", "hfft", "hfft2", "hfftn", "ifft", "ifft2", "ifftn", "ihfft", "ihfft2", "ihfftn", "irfft",
-    "irfft2", "irfftn", "rfft", "rfft2", "rfftn", "fftfreq", "fftshift", "ifftshift", "next_fast_len", "prev_fast_len",
-    "rfftfreq",
+    "irfft2", "irfftn", "rfft", "rfft2", "rfftn", "fftshift", "ifftshift", "next_fast_len", "prev_fast_len",
 ]  # fmt: skip
 
 
@@ -241,39 +240,6 @@ def lengths_and_axes(name: str, x: Array, s: Any, axes: Any) -> tuple[list[int] 
             )
         lengths = [shape[axis] if n == -1 else n for n, axis in zip(lengths, found, strict=True)]
     return lengths, found
-
-
-@mirrors
-def fftfreq(n: int, d: Scalar = 1.0, *, xp: Any = None, device: Any = None) -> Array:
-    """Return the frequencies of the ``fft`` of ``n`` samples, in its order; differentiable in ``d``.
-
-    Args:
-        n: the number of samples.
-        d: the distance between samples.
-        xp: SciPy's namespace of the result, if ``d`` is a plain number; otherwise the namespace of ``d`` is used.
-        device: the device of the result, if ``d`` is a plain number.
-
-    Raises:
-        ValueError: ``n`` is not an integer.
-
-    Example:
-        >>> from funcgrad.scipy import fft
-        >>> fft.fftfreq(4, 0.5)
-        array([ 0. ,  0.5, -1. , -0.5])
-    """
-    return numpy_fft.fftfreq(n, d)
-
-
-@mirrors
-def rfftfreq(n: int, d: Scalar = 1.0, *, xp: Any = None, device: Any = None) -> Array:
-    """Return the frequencies of the ``rfft`` of ``n`` samples; arguments as for ``fftfreq``.
-
-    Example:
-        >>> from funcgrad.scipy import fft
-        >>> fft.rfftfreq(4, 0.5)
-        array([0. , 0.5, 1. ])
-    """
-    return numpy_fft.rfftfreq(n, d)
 
 
 def next_fast_len(target: int, real: bool = False) -> int:

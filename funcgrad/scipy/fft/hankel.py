@@ -1,27 +1,21 @@
-"""Fast Hankel transforms of logarithmically spaced samples: linear maps with symmetric matrices.
-
-If a number such as ``dln`` is traced, SciPy's Python code computes the transform and is differentiated.
-"""
+"""Fast Hankel transforms of logarithmically spaced samples, by SciPy's Python code."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from funcgrad.core import Tracer
-from funcgrad.numpy.creation import as_value
-from funcgrad.scipy.fft.operations.hankel import hankel
-from funcgrad.scipy.own_code import mirrors, rebuilt
+from funcgrad.numpy_code import run_anywhere
+from funcgrad.optional import import_scipy
+from funcgrad.scipy.own_code import mirrors
 from funcgrad.typing import Array, ArrayLike
 
 __all__ = ["fht", "ifht"]
 
 
-def _transformed(name: str, a: ArrayLike, dln: Any, mu: Any, offset: Any, bias: Any) -> Array:
-    numbers = {"dln": dln, "mu": mu, "offset": offset, "bias": bias}
-    if Tracer in map(type, numbers.values()):
-        found: Array = rebuilt("fft._fftlog_backend", name)(a, **numbers)
-        return found
-    return hankel(as_value(a), name=name, **{what: float(value) for what, value in numbers.items()})
+def _transformed(name: str, *args: Any) -> Array:
+    """Run the code behind SciPy's public function, which only looks for it."""
+    found: Array = run_anywhere(getattr(import_scipy(f"fft.{name}", "scipy.fft._fftlog_backend"), name), args, {})
+    return found
 
 
 @mirrors
@@ -34,9 +28,6 @@ def fht(a: ArrayLike, dln: float, mu: float, offset: float = 0.0, bias: float = 
         mu: the order of the Bessel function.
         offset: the offset of the points of the result, see SciPy's ``fhtoffset``.
         bias: the exponent of a power law that is removed from the samples.
-
-    Raises:
-        InputError: ``a`` is a JAX array; JAX has no kernel for it.
 
     Example:
         >>> from funcgrad.scipy import fft

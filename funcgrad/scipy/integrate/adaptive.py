@@ -2,7 +2,7 @@
 
 The derivative of an integral with respect to a limit is the function there (Leibniz). The derivative with respect to an
 argument of the function is the integral of the function's derivative. Both are again differentiable, which gives every
-order and both modes. ``dblquad``, ``tplquad`` and ``nquad`` nest such integrals.
+order and both modes. ``nquad`` nests such integrals.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from funcgrad.transforms.stopping import stop_gradient
 from funcgrad.transforms.transformed import check_callable
 from funcgrad.typing import ArrayLike
 
-__all__ = ["fixed_quad", "quad", "quad_vec", "dblquad", "nquad", "tplquad"]
+__all__ = ["fixed_quad", "quad", "quad_vec", "nquad"]
 
 
 def fixed_quad(func: Callable[..., Any], a: ArrayLike, b: ArrayLike, args: tuple[Any, ...] = (), n: int = 5) -> Any:
@@ -337,89 +337,6 @@ def _point_between(a: Any, b: Any) -> Any:
     low, high = [fnp.where(fnp.isfinite(end), end, 0.0) for end in stop_gradient([as_value(a), as_value(b)])]
     low = fnp.where(fnp.isfinite(a), low, high - 1.0)
     return 0.5 * (low + fnp.where(fnp.isfinite(b), high, low + 2.0))
-
-
-#: Limit of an integral: a number, or a function of the outer variables.
-Limit = Any
-
-
-def dblquad(
-    func: Callable[..., Any],
-    a: ArrayLike,
-    b: ArrayLike,
-    gfun: Limit,
-    hfun: Limit,
-    args: Any = (),
-    epsabs: float = 1.49e-8,
-    epsrel: float = 1.49e-8,
-) -> tuple[Any, Any]:
-    """Integrate ``func(y, x, *args)`` over ``y`` from ``gfun(x)`` to ``hfun(x)`` and over ``x`` from ``a`` to ``b``.
-
-    See ``quad`` for the derivatives: in ``args``, values that the functions close over and finite limits, to any order.
-
-    Args:
-        func: returns a number for two numbers and ``args``.
-        a: the lower limit of ``x``.
-        b: the upper limit of ``x``.
-        gfun: the lower limit of ``y``, a number or a function of ``x``.
-        hfun: the upper limit of ``y``, a number or a function of ``x``.
-        args: further arguments, arrays or trees of arrays.
-        epsabs: the allowed absolute error of the inner integral.
-        epsrel: the allowed relative error of the inner integral.
-
-    Returns:
-        The integral, and an estimate of the error.
-
-    Example:
-        >>> from funcgrad.scipy.integrate import dblquad
-        >>> area = lambda r: dblquad(lambda y, x: 1.0 + 0.0 * y, 0.0, r, 0.0, lambda x: x)[0]
-        >>> area(2.0), grad(area)(2.0).round(9)
-        (2.0, np.float64(2.0))
-    """
-    return _nested("dblquad", func, [(gfun, hfun), (a, b)], args, {"epsabs": epsabs, "epsrel": epsrel})
-
-
-def tplquad(
-    func: Callable[..., Any],
-    a: ArrayLike,
-    b: ArrayLike,
-    gfun: Limit,
-    hfun: Limit,
-    qfun: Limit,
-    rfun: Limit,
-    args: Any = (),
-    epsabs: float = 1.49e-8,
-    epsrel: float = 1.49e-8,
-) -> tuple[Any, Any]:
-    """Integrate ``func(z, y, x, *args)``, with ``z`` from ``qfun(x, y)`` to ``rfun(x, y)``; see ``dblquad``.
-
-    Example:
-        >>> from funcgrad.scipy.integrate import tplquad
-        >>> volume = lambda c: tplquad(lambda z, y, x: c * x * y * z, 0.0, 1.0, 0.0, 1.0, 0.0, lambda x, y: 2.0)[0]
-        >>> grad(volume)(3.0).round(9)
-        np.float64(0.5)
-    """
-    ends = [qfun, rfun]
-    swapped = [(lambda y, x, end=end: end(x, y)) if callable(end) else end for end in ends]
-    ranges = [(swapped[0], swapped[1]), (gfun, hfun), (a, b)]
-    return _nested("tplquad", func, ranges, args, {"epsabs": epsabs, "epsrel": epsrel})
-
-
-def _nested(
-    name: str, func: Callable[..., Any], ranges: list[tuple[Limit, Limit]], args: Any, options: dict[str, Any]
-) -> tuple[Any, Any]:
-    """Nest integrals: the first variable is the innermost."""
-    check_callable(f"integrate.{name}", func)
-    args = tuple(args) if isinstance(args, (tuple, list)) else (args,)
-
-    def limits(low: Limit, high: Limit) -> Callable[..., tuple[Any, Any]]:
-        count = len(args)
-        return lambda *outer: tuple(
-            [end(*outer[: len(outer) - count]) if callable(end) else end for end in (low, high)]
-        )
-
-    value, error = nquad(func, [limits(*pair) for pair in ranges], args, options)
-    return value, error
 
 
 def nquad(

@@ -17,6 +17,7 @@ from funcgrad.kinds.custom import CustomRules, custom_call
 from funcgrad.numpy.concretization import strip_constant_tracers
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.peeking import is_plain
+from funcgrad.numpy.reducing import as_inexact
 from funcgrad.optional import import_scipy
 from funcgrad.scipy.integrate.ivp.flows import constant_array
 from funcgrad.transforms.closures import RecordedClosure, example_by_example
@@ -151,7 +152,7 @@ class _Elementwise:
         if any(plain.values()):
             raise InputError(f"{self.call}: {', '.join(plain)} are for plain values, got traced ones. Leave them out.")
         given[:2] = _promoted_limits(a, b)
-        given = [x if backend.is_inexact(x) else fnp.astype(x, float) for x in (*given, *held)]
+        given = list(map(as_inexact, (*given, *held)))
         found: list[Any] = []
         value = self._value(fun, found, *given)
         made = type(found[-1])()
@@ -224,7 +225,7 @@ class _Elementwise:
 def _promoted_limits(a: Any, b: Any) -> list[Any]:
     """Return limits as arrays; a Python number takes the dtype of the other limit."""
     weak = [type(end) in (int, float) for end in (a, b)]
-    ends = [x if backend.is_inexact(x) else fnp.astype(x, float) for x in map(as_value, (a, b))]
+    ends = list(map(as_inexact, (a, b)))
     if weak[0] is not weak[1]:
         i = weak.index(True)
         ends[i] = fnp.astype(ends[i], backend.dtype_of(ends[1 - i]))

@@ -11,14 +11,15 @@ import funcgrad.numpy as fnp
 from funcgrad import backend, tree
 from funcgrad.core import describe, is_in_transform
 from funcgrad.errors import ConvergenceError, InputError, ShapeError
+from funcgrad.graph import is_on_graph
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.peeking import is_plain
+from funcgrad.numpy.reducing import as_inexact
 from funcgrad.optional import import_scipy
 from funcgrad.scipy.integrate.ivp import solving
-from funcgrad.scipy.integrate.ivp.answers import is_recorded
 from funcgrad.scipy.integrate.ivp.flows import constant_array, is_foreign
 from funcgrad.scipy.integrate.ivp.pieces import Snapshots
-from funcgrad.scipy.integrate.ivp.portable import Control, adjoint_solution, flow_of, inexact, start_of, through_steps
+from funcgrad.scipy.integrate.ivp.portable import Control, adjoint_solution, flow_of, start_of, through_steps
 from funcgrad.scipy.integrate.ivp.runs import Runs, SolveArguments
 from funcgrad.scipy.integrate.ivp.solutions import with_derivatives_of
 from funcgrad.scipy.optimize.implicit import as_args, as_one_operation
@@ -163,8 +164,8 @@ def _solve(
                 f"{_CALL}: store and budget go with real arrays of NumPy, got y0 {describe(y0)}. Leave them out, or go "
                 "through parts of the times with checkpoint_chain."
             )
-        return _portable(func, start_of(y0), inexact(t), args, tfirst, steps, adjoint, hints)
-    solution = _Solution(func, y0, inexact(t), args, tfirst, hints)
+        return _portable(func, start_of(y0), as_inexact(t), args, tfirst, steps, adjoint, hints)
+    solution = _Solution(func, y0, as_inexact(t), args, tfirst, hints)
     return solution.values(adjoint) if snapshots is None else solution.in_pieces(snapshots)
 
 
@@ -216,7 +217,7 @@ class _Solution:
             found = fnp.moveaxis(solving.adjoint_states(solution), 0, -1)
         else:
             found = solution.at(self.t, solution.steps_of(stop_gradient(self.t), "left"))
-        if is_recorded(solution.number):
+        if is_on_graph(solution.number):
             again = solving.traced_solution(self._solve_arguments(True, True))
             found = fnp.moveaxis(solving.recorded_columns(again)[1], 0, -1)
         return self._with_values(solution.runs, solution.values, found)

@@ -11,13 +11,13 @@ import funcgrad.numpy as fnp
 from funcgrad import backend, tree
 from funcgrad.core import describe, is_in_transform
 from funcgrad.errors import InputError
-from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.peeking import is_plain
+from funcgrad.numpy.reducing import as_inexact
 from funcgrad.optional import import_scipy
 from funcgrad.scipy.integrate.ivp import solving
 from funcgrad.scipy.integrate.ivp.flows import is_foreign
 from funcgrad.scipy.integrate.ivp.pieces import RESTARTABLE, Snapshots
-from funcgrad.scipy.integrate.ivp.portable import TABLES, Control, Run, inexact, start_of
+from funcgrad.scipy.integrate.ivp.portable import TABLES, Control, Run, start_of
 from funcgrad.scipy.integrate.ivp.runs import SolveArguments
 from funcgrad.transforms.transformed import check_callable
 from funcgrad.typing import ArrayLike
@@ -168,12 +168,12 @@ def _portable(
     control = Control(call, *tolerances, steps, 100_000, options.get("max_step", math.inf), method)
     y = start_of(y0)
     run = Run(lambda y, t: fun(t, y, *(args or ())), control, (), y)
-    start, stop = [inexact(as_value(t)) for t in t_span]
+    start, stop = [as_inexact(t) for t in t_span]
     if t_eval is None:
         path = [(start, y), *run.across(y, start, stop)]
     else:
         path, before = [], start
-        wanted = inexact(as_value(t_eval))
+        wanted = as_inexact(t_eval)
         for i in range(backend.shape_of(wanted)[0]):
             y = run.across(y, before, wanted[i])[-1][1]
             before = wanted[i]

@@ -1,8 +1,7 @@
-"""Integrals of samples: Simpson's rule and its running integral."""
+"""The running integral of samples by Simpson's rule. The other rules for samples are SciPy's code."""
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -12,28 +11,25 @@ from funcgrad import backend
 from funcgrad.core import describe
 from funcgrad.errors import ShapeError
 from funcgrad.numpy.creation import as_value
+from funcgrad.numpy.reducing import as_inexact
 from funcgrad.scipy.own_code import mirrors
 from funcgrad.typing import Array, ArrayLike
 
-__all__ = ["cumulative_simpson", "simpson"]
+__all__ = ["cumulative_simpson"]
 
 
 def _prepared(call: str, y: Array, x: Any, dx: Any, axis: int) -> tuple[Array, Any]:
     """Return the samples, and the steps between them along the last axis; ``dx`` itself if all steps are equal."""
-    y = _inexact(fnp.moveaxis(y, axis, -1))
+    y = as_inexact(fnp.moveaxis(y, axis, -1))
     n = backend.shape_of(y)[-1]
     if x is None:
         return y, dx
-    x = _inexact(x)
+    x = as_inexact(x)
     if len(backend.shape_of(x)) > 1:
         x = fnp.moveaxis(x, axis, -1)
     if backend.shape_of(x)[-1] != n:
         raise ShapeError(f"{call}: x must be as long as y along the axis, got {describe(x)} for {describe(y)}.")
     return y, fnp.diff(x, axis=-1)
-
-
-def _inexact(x: Any) -> Any:
-    return x if backend.is_inexact(x) else fnp.astype(x, float)
 
 
 def _running(parts: Array, initial: Any, axis: int) -> Array:
@@ -47,82 +43,6 @@ def _running(parts: Array, initial: Any, axis: int) -> Array:
         first = fnp.broadcast_to(fnp.astype(initial, backend.dtype_of(sums)), shape)
         sums = fnp.concatenate([first, first + sums], axis=-1)
     return fnp.moveaxis(sums, -1, axis)
-
-
-@mirrors
-def simpson(y: ArrayLike, x: ArrayLike | None = None, *, dx: ArrayLike = 1.0, axis: int = -1) -> Array:
-    """Integrate the samples ``y`` along ``axis`` by Simpson's rule.
-
-    If the number of samples is even, the last interval is integrated with the parabola through the last three
-    (Cartwright, Simpson's rule cumulative integration with MS Excel and irregularly-spaced data, 2017).
-
-    Args:
-        y: the samples.
-        x: the sample points: along the axis, or for each sample. The result is differentiable in ``x`` too.
-        dx: the distance of samples, if there is no ``x``.
-        axis: the axis.
-
-    Raises:
-        ValueError: shapes that do not match.
-
-    Example:
-        >>> from funcgrad.scipy.integrate import simpson
-        >>> simpson([0.0, 1.0, 4.0])
-        np.float64(2.6666666666666665)
-    """
-    is_weak = type(dx) in (int, float)
-    y, x = as_value(y), None if x is None else as_value(x)
-    found = _simpson_in_some_dtype(y, x, as_value(dx), axis)
-    if _widens():
-        return found
-    kinds = [backend.dtype_of(a) for a in (y, x, None if is_weak else as_value(dx)) if a is not None]
-    kind = np.result_type(*kinds)
-    return fnp.astype(found, kind if backend.is_inexact(np.empty(0, kind)) else float)
-
-
-@cache
-def _widens() -> bool:
-    """Whether SciPy's ``simpson`` returns double precision for single-precision samples, as before SciPy 1.18."""
-    points = np.arange(3, dtype=np.float32)
-    return bool(simpson(points, points).dtype == float)
-
-
-def _simpson_in_some_dtype(y: Array, x: Any, dx: Any, axis: int) -> Array:
-    """Return the integral in the dtypes of SciPy before 1.18."""
-    if x is None:
-        found = _simpson(*_prepared("integrate.simpson", y, None, 1.0, axis)) * dx
-        even = not backend.shape_of(y)[axis] % 2 and len(backend.shape_of(y)) == 1
-        return _doubled(found) if even else found
-    found = _simpson(*_prepared("integrate.simpson", y, x, dx, axis))
-    return found if backend.shape_of(y)[axis] == 2 else _doubled(found)
-
-
-def _doubled(x: Array) -> Array:
-    """Return ``x`` in at least double precision."""
-    return fnp.astype(x, np.result_type(backend.dtype_of(x), float))
-
-
-def _simpson(y: Array, steps: Any) -> Array:
-    """Integrate along the last axis."""
-    n = backend.shape_of(y)[-1]
-    steps = np.ones(1, backend.dtype_of(y)) if issubclass(type(steps), float) else steps
-    if n == 1:
-        return fnp.sum(y, axis=-1) * 0.0
-    whole = fnp.broadcast_to(steps, (*backend.shape_of(steps)[:-1], n - 1))
-    if n == 2:
-        return whole[..., 0] * (y[..., 0] + y[..., 1]) * 0.5
-    odd = n if n % 2 else n - 1
-    h0, h1 = whole[..., 0 : odd - 1 : 2], whole[..., 1 : odd - 1 : 2]
-    y0, y1, y2 = y[..., 0 : odd - 2 : 2], y[..., 1 : odd - 1 : 2], y[..., 2:odd:2]
-    total = h0 + h1
-    areas = total / 6.0 * (y0 * (2.0 - h1 / h0) + y1 * (total * total / (h0 * h1)) + y2 * (2.0 - h0 / h1))
-    found = fnp.sum(areas, axis=-1)
-    if n % 2:
-        return found
-    h0, h1 = whole[..., -2], whole[..., -1]
-    last = (2.0 * h1 * h1 + 3.0 * h0 * h1) / (6.0 * (h0 + h1)) * y[..., -1]
-    middle = (h1 * h1 + 3.0 * h0 * h1) / (6.0 * h0) * y[..., -2]
-    return found + last + middle - h1 * h1 * h1 / (6.0 * h0 * (h0 + h1)) * y[..., -3]
 
 
 @mirrors
@@ -152,7 +72,7 @@ def cumulative_simpson(
     steps = fnp.broadcast_to(steps, (*backend.shape_of(steps)[:-1], max(n - 1, 0)))
     for told in (dx if x is None and n > 2 else None, initial):  # Python numbers promote like arrays
         if told is not None:
-            y = fnp.astype(y, np.result_type(backend.dtype_of(y), backend.dtype_of(_inexact(as_value(told)))))
+            y = fnp.astype(y, np.result_type(backend.dtype_of(y), backend.dtype_of(as_inexact(told))))
     if n < 3:
         return _running(steps * (y[..., 1:] + y[..., :-1]) / 2.0, initial, axis)
     ahead, behind = _halves(y, steps), _halves(y[..., ::-1], steps[..., ::-1])[..., ::-1]

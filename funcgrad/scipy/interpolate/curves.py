@@ -12,6 +12,7 @@ from funcgrad.core import describe
 from funcgrad.errors import InputError, ShapeError
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.peeking import any_true, concrete_or_none, is_plain
+from funcgrad.numpy.reducing import as_double, as_inexact
 from funcgrad.numpy_code import run_anywhere
 from funcgrad.numpy_code.splines import real_roots
 from funcgrad.optional import import_scipy
@@ -34,12 +35,6 @@ def _knots(call: str, x: ArrayLike, y: ArrayLike, axis: int) -> tuple[Array, Arr
     if any_true(lambda x: ~(x[..., 1:] > x[..., :-1]), x):
         raise ShapeError(f"{call}: x must rise, got {describe(x)} that does not. Sort the points.")
     return x, y
-
-
-def _double(a: ArrayLike) -> Array:
-    """Return ``a`` in double precision, SciPy's dtype for this."""
-    a = as_value(a)
-    return fnp.astype(a, complex if backend.dtype_of(a).kind == "c" else float)
 
 
 def _column(x: Array, y: Array) -> Array:
@@ -73,7 +68,7 @@ class _Curve:
 
         A derivative that jumps at a knot has the value of the interval to the right. ``extrapolate`` may be "periodic".
         """
-        q = _double(x)
+        q = as_double(x)
         extrapolate = self.extrapolate if extrapolate is None else extrapolate
         if extrapolate == "periodic":
             q = self.x[0] + fnp.mod(q - self.x[0], self.x[-1] - self.x[0])
@@ -128,7 +123,7 @@ class _Curve:
             periods = fnp.floor((q - start) / (end - start))
             return periods * whole(end) + whole(q - periods * (end - start), extrapolate=True)
 
-        return until(_double(b)) - until(_double(a))
+        return until(as_double(b)) - until(as_double(a))
 
     def solve(self, y: Any = 0.0, discontinuity: bool = True, extrapolate: bool | str | None = None) -> Array:
         """Return the points where the curve is ``y``, a number; how many there are depends on the present values.
@@ -194,7 +189,7 @@ class CubicSpline(_Curve):
         bc_type: Any = "not-a-knot",
         extrapolate: bool | str | None = None,
     ) -> None:
-        x, y = _knots("interpolate.CubicSpline", _double(x), _double(y), axis)
+        x, y = _knots("interpolate.CubicSpline", as_double(x), as_double(y), axis)
         closed = isinstance(bc_type, str) and bc_type == "periodic"
         slopes = _periodic_slopes(x, y) if closed else _spline_slopes(x, y, _conditions(bc_type, y))
         if extrapolate is None:
@@ -305,7 +300,7 @@ class PchipInterpolator(_Curve):
     """
 
     def __init__(self, x: ArrayLike, y: ArrayLike, axis: int = 0, extrapolate: bool | None = None) -> None:
-        x, y = _knots("interpolate.PchipInterpolator", _double(x), _double(y), axis)
+        x, y = _knots("interpolate.PchipInterpolator", as_double(x), as_double(y), axis)
         h = _column(fnp.diff(x), y)
         rise = fnp.diff(y, axis=0) / h
         super().__init__(x, y, _monotone_slopes(h, rise), axis, extrapolate is not False)
@@ -351,7 +346,7 @@ class Akima1DInterpolator(_Curve):
         method: str = "akima",
         extrapolate: bool | None = None,
     ) -> None:
-        x, y = _knots("interpolate.Akima1DInterpolator", _double(x), _double(y), axis)
+        x, y = _knots("interpolate.Akima1DInterpolator", as_double(x), as_double(y), axis)
         if method not in ("akima", "makima"):
             raise ShapeError(f"interpolate.Akima1DInterpolator: method must be akima or makima, got {method!r}.")
         rise = fnp.diff(y, axis=0) / _column(fnp.diff(x), y)
@@ -434,7 +429,7 @@ class interp1d:  # noqa: N801  (SciPy's name)
                 "interpolate.interp1d: kind must be linear, slinear, quadratic, cubic, a whole number or a kind of "
                 f"steps, got {kind!r}."
             )
-        x, y = [a if backend.is_inexact(a) else fnp.astype(a, float) for a in (as_value(x), as_value(y))]
+        x, y = as_inexact(x), as_inexact(y)
         self.axis = axis % len(backend.shape_of(y))
         if not assume_sorted:
             order = fnp.argsort(x, stable=True)
@@ -448,8 +443,7 @@ class interp1d:  # noqa: N801  (SciPy's name)
 
     def __call__(self, x: ArrayLike) -> Array:
         """Return the values at ``x``."""
-        q = as_value(x)
-        q = q if backend.is_inexact(q) else fnp.astype(q, float)
+        q = as_inexact(x)
         extra = len(backend.shape_of(self.y)) - 1
         self._check(q)
         found = self.spline(q) if self.spline is not None else self._between(q, extra)

@@ -11,7 +11,7 @@ from funcgrad.primitives.indexing import pad_zeros
 from funcgrad.scipy.own_code import mirrors
 from funcgrad.typing import Array, ArrayLike
 
-__all__ = ["block_diag", "circulant", "companion", "hankel", "toeplitz"]
+__all__ = ["block_diag", "circulant", "companion", "toeplitz"]
 
 
 @mirrors
@@ -31,15 +31,10 @@ def toeplitz(c: ArrayLike, r: ArrayLike | None = None) -> Array:
     c = fnp.atleast_1d(c)
     r = fnp.conjugate(c) if r is None else fnp.atleast_1d(r)
     rows, columns = backend.shape_of(c)[-1], backend.shape_of(r)[-1]
-    line = _joined(fnp.flip(c, -1), r[..., 1:])
+    batch = np.broadcast_shapes(backend.shape_of(c)[:-1], backend.shape_of(r)[:-1])
+    parts = [fnp.broadcast_to(v, (*batch, backend.shape_of(v)[-1])) for v in (fnp.flip(c, -1), r[..., 1:])]
+    line = fnp.concatenate(parts, axis=-1)
     return line[..., rows - 1 - np.arange(rows)[:, None] + np.arange(columns)]
-
-
-def _joined(a: Array, b: Array) -> Array:
-    """Concatenate the vectors of two batches, which broadcast."""
-    batch = np.broadcast_shapes(backend.shape_of(a)[:-1], backend.shape_of(b)[:-1])
-    parts = [fnp.broadcast_to(v, (*batch, backend.shape_of(v)[-1])) for v in (a, b)]
-    return fnp.concatenate(parts, axis=-1)
 
 
 @mirrors
@@ -56,26 +51,6 @@ def circulant(c: ArrayLike) -> Array:
     c = fnp.atleast_1d(c)
     n = backend.shape_of(c)[-1]
     return c[..., (np.arange(n)[:, None] - np.arange(n)) % max(n, 1)]
-
-
-@mirrors
-def hankel(c: ArrayLike, r: ArrayLike | None = None) -> Array:
-    """Return the matrices with constant antidiagonals whose first column is ``c`` and whose last row is ``r``.
-
-    Args:
-        c: first columns, along the last axis.
-        r: last rows; zeros if not given. Its first element is not used.
-
-    Example:
-        >>> from funcgrad.scipy import linalg
-        >>> linalg.hankel([1, 2], [2, 3, 4])
-        array([[1, 2, 3],
-               [2, 3, 4]])
-    """
-    c = fnp.atleast_1d(c)
-    r = fnp.zeros_like(c) if r is None else fnp.atleast_1d(r)
-    rows, columns = backend.shape_of(c)[-1], backend.shape_of(r)[-1]
-    return _joined(c, r[..., 1:])[..., np.arange(rows)[:, None] + np.arange(columns)]
 
 
 @mirrors

@@ -20,6 +20,7 @@ from funcgrad.kinds.linear import reshape
 from funcgrad.numpy.axes import normalize_axis
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.peeking import is_plain
+from funcgrad.numpy.reducing import as_double
 from funcgrad.primitives.indexing import getitem
 from funcgrad.scipy.ndimage.operations import sources, spline_axis
 from funcgrad.scipy.ndimage.sums import one_per_axis, plain_values, prepared
@@ -35,12 +36,7 @@ def _image(call: str, input: ArrayLike, output: Any) -> tuple[Array, np.dtype[An
     x, dtype = prepared(call, input, output)
     if not backend.shape_of(x):
         raise ShapeError(f"ndimage.{call}: input must have an axis, got {describe(x)}.")
-    return _double(x), dtype
-
-
-def _double(x: ArrayLike) -> Array:
-    x = as_value(x)
-    return fnp.astype(x, complex if backend.dtype_of(x).kind == "c" else float)
+    return as_double(x), dtype
 
 
 def _with_outside_value(values: Array, outside: Any, settings: InterpolationSettings, dtype: Any) -> Array:
@@ -98,7 +94,7 @@ def map_coordinates(
             f"ndimage.map_coordinates: coordinates must have {rank} along their first of two or more axes, got "
             f"{describe(coordinates)}."
         )
-    at = _double(coordinates)
+    at = as_double(coordinates)
     return _with_outside_value(
         *sampled(coefficients(x, settings, rank), [at[i] for i in range(rank)], settings), settings, dtype
     )
@@ -143,7 +139,7 @@ def shift(
     settings = InterpolationSettings("shift", order, mode, cval, prefilter)
     x, dtype = _image("shift", input, output)
     lengths = backend.shape_of(x)
-    moves = [_double(s) for s in one_per_axis("shift", "shift", shift, len(lengths))]
+    moves = [as_double(s) for s in one_per_axis("shift", "shift", shift, len(lengths))]
     return _by_axes(x, [np.arange(float(n)) - s for n, s in zip(lengths, moves, strict=True)], settings, dtype)
 
 
@@ -229,7 +225,7 @@ def affine_transform(
     settings = InterpolationSettings("affine_transform", order, mode, cval, prefilter)
     x, dtype = _image("affine_transform", input, output)
     shape = backend.shape_of(x) if output_shape is None else tuple(map(int, output_shape))
-    matrix, offsets = _affine(_double(matrix), offset, len(backend.shape_of(x)), len(shape))
+    matrix, offsets = _affine(as_double(matrix), offset, len(backend.shape_of(x)), len(shape))
     return _affinely(x, matrix, offsets, shape, settings, dtype)
 
 
@@ -248,7 +244,7 @@ def _affine(matrix: Array, offset: Any, rank: int, out: int) -> tuple[Array, lis
             f"ndimage.affine_transform: matrix must be of {rank} x {out}, a vector of {rank}, or of homogeneous "
             f"coordinates, got {describe(matrix)}."
         )
-    return matrix, [_double(o) for o in one_per_axis("affine_transform", "offset", offset, rank)]
+    return matrix, [as_double(o) for o in one_per_axis("affine_transform", "offset", offset, rank)]
 
 
 def _affinely(
@@ -309,7 +305,7 @@ def rotate(
     plane = sorted([normalize_axis(axis, rank) for axis in axes])
     if len(set(plane)) != 2:
         raise ShapeError(f"ndimage.rotate: axes must be two different axes, got {axes}.")
-    angle = _double(angle)
+    angle = as_double(angle)
     c, s = cosdg(angle), sindg(angle)
     x = fnp.moveaxis(x, plane, (-2, -1))
     lengths = backend.shape_of(x)[-2:]

@@ -1,4 +1,4 @@
-"""Extrema and centres of mass of labelled regions of an array. Sums and means are SciPy's code."""
+"""Extrema of labelled regions of an array. Sums, means and centres of mass are SciPy's code."""
 
 from __future__ import annotations
 
@@ -17,33 +17,10 @@ from funcgrad.nn.segments import segment_max, segment_min
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.peeking import is_plain
 from funcgrad.primitives.indexing import getitem
-from funcgrad.scipy.own_code import mirrors, rebuilt
+from funcgrad.scipy.own_code import mirrors
 from funcgrad.typing import Array, ArrayLike
 
-__all__ = ["center_of_mass", "maximum", "minimum"]
-
-
-@mirrors
-def center_of_mass(input: ArrayLike, labels: Any = None, index: Any = None) -> Any:
-    """Compute the centres of mass of the regions of an array; arguments as for ``minimum``.
-
-    Returns:
-        A tuple of coordinates, or a list with one for each label in ``index``.
-
-    Example:
-        >>> from funcgrad.scipy.ndimage import center_of_mass
-        >>> center_of_mass([[1.0, 1.0], [0.0, 2.0]])
-        (np.float64(0.5), np.float64(0.75))
-    """
-    x, sum_labels = as_value(input), rebuilt("ndimage", "sum_labels")
-    shape = backend.shape_of(x)
-    total = sum_labels(x, labels, index)
-    found = [
-        sum_labels(x * grid, labels, index) / total for grid in np.ogrid[tuple([slice(0.0, float(n)) for n in shape])]
-    ]
-    if not backend.shape_of(found[0]):
-        return tuple(found)
-    return [tuple([f[i] for f in found]) for i in range(backend.shape_of(found[0])[0])]
+__all__ = ["maximum", "minimum"]
 
 
 @mirrors

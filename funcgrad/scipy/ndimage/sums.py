@@ -21,8 +21,8 @@ from funcgrad.graph import report_answer
 from funcgrad.kinds.linear import conj
 from funcgrad.numpy.axes import normalize_axis
 from funcgrad.numpy.creation import as_value
+from funcgrad.numpy.reducing import as_inexact
 from funcgrad.primitives.indexing import getitem
-from funcgrad.primitives.norms import sqrt_flat_at_zero
 from funcgrad.primitives.shaping import flip
 from funcgrad.scipy.ndimage.operations import correlate_axes, uniform_axis
 from funcgrad.scipy.own_code import mirror_rows, mirrors
@@ -30,7 +30,6 @@ from funcgrad.typing import Array, ArrayLike, Shape
 
 __all__ = [
     "convolve", "correlate", "correlate1d", "uniform_filter1d", "gaussian_filter", "gaussian_filter1d",
-    "gaussian_gradient_magnitude",
 ]  # fmt: skip
 
 
@@ -54,7 +53,7 @@ def _weights(weights: ArrayLike, *, conjugated: bool) -> Array:
     weights = as_value(weights)
     if backend.dtype_of(weights).kind == "c":
         return conj(weights) if conjugated else weights
-    return weights if backend.is_inexact(weights) else fnp.astype(weights, float)
+    return as_inexact(weights)
 
 
 def along(call: str, x: Array, weights: Array, axis: int, dtype: Any, mode: str, cval: ArrayLike, origin: int) -> Array:
@@ -439,60 +438,12 @@ def gaussian_filter(
         array([[0.011, 0.096], [0.096, 0.797]])
     """
     x, dtype = prepared("gaussian_filter", input, output)
-    return _filtered("gaussian_filter", x, sigma, order, dtype, mode, cval, truncate, radius, axes)
-
-
-def _filtered(
-    call: str,
-    x: Array,
-    sigma: Any,
-    order: Any,
-    dtype: Any,
-    mode: Any,
-    cval: Any,
-    truncate: float = 4.0,
-    radius: Any = None,
-    axes: Any = None,
-) -> Array:
-    chosen = axes_of(call, axes, len(backend.shape_of(x)))
+    chosen = axes_of("gaussian_filter", axes, len(backend.shape_of(x)))
     sigmas, orders, modes, reaches = [
-        one_per_axis(call, name, given, len(chosen))
+        one_per_axis("gaussian_filter", name, given, len(chosen))
         for name, given in (("sigma", sigma), ("order", order), ("mode", mode), ("radius", radius))
     ]
     for axis, s, o, how, reach in zip(chosen, map(as_value, sigmas), orders, modes, reaches, strict=True):
         if not _is_identity(s):
-            x = _smoothed(call, x, s, axis, o, dtype, how, cval, truncate, reach)
+            x = _smoothed("gaussian_filter", x, s, axis, o, dtype, how, cval, truncate, reach)
     return fnp.astype(x, dtype)
-
-
-@mirrors
-def gaussian_gradient_magnitude(
-    input: ArrayLike,
-    sigma: Any,
-    output: Any = None,
-    mode: Any = "reflect",
-    cval: ArrayLike = 0.0,
-    *,
-    axes: Any = None,
-    **kwargs: Any,
-) -> Array:
-    """Compute the length of the gradient by ``gaussian_filter``, which takes ``kwargs``; derivative 0 at length 0.
-
-    Example:
-        >>> from funcgrad.scipy.ndimage import gaussian_gradient_magnitude
-        >>> gaussian_gradient_magnitude([0.0, 1.0, 2.0], 1.0).round(6)
-        array([0.349418, 0.698837, 0.349418])
-    """
-    x, dtype = prepared("gaussian_gradient_magnitude", input, output)
-    rank = len(backend.shape_of(x))
-    chosen = axes_of("gaussian_gradient_magnitude", axes, rank)
-
-    modes = one_per_axis("gaussian_gradient_magnitude", "mode", mode, len(chosen))
-    squares = []
-    for axis, how in zip(chosen, modes, strict=True):
-        orders = [1 if i == axis else 0 for i in range(rank)]
-        term = _filtered("gaussian_gradient_magnitude", x, sigma, orders, dtype, how, cval, **kwargs)
-        squares.append(term * term)
-    if not squares:
-        return fnp.astype(x, dtype)
-    return sqrt_flat_at_zero(sum(squares[1:], squares[0]))

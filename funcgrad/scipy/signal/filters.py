@@ -15,6 +15,7 @@ from funcgrad.graph import report_answer
 from funcgrad.kinds.linear import conj
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.peeking import any_true, concrete_or_none
+from funcgrad.numpy.reducing import as_inexact
 from funcgrad.primitives.indexing import getitem
 from funcgrad.primitives.signals import convolve as convolve_last
 from funcgrad.scipy.own_code import mirrors
@@ -263,10 +264,9 @@ def savgol_filter(
         >>> savgol_filter([2.0, 2.0, 5.0, 2.0, 1.0], 3, 1).round(6)
         array([1.5     , 3.      , 3.      , 2.666667, 0.666667])
     """
-    x = as_value(x)
     if window_length % 2 == 0:
         raise InputError(f"signal.savgol_filter: window_length must be odd for traced values, got {window_length}.")
-    x = fnp.moveaxis(x if backend.is_inexact(x) else fnp.astype(x, float), axis, -1)
+    x = fnp.moveaxis(as_inexact(x), axis, -1)
     n, half = backend.shape_of(x)[-1], window_length // 2
     # each row computes one sample of a smoothed window from the whole window
     rows = savgol_filter(np.eye(window_length), window_length, polyorder, deriv, axis=0)

@@ -10,6 +10,7 @@ Example:
 """
 
 from funcgrad.numpy import sinc
+from funcgrad.scipy.own_code import own_code
 from funcgrad.scipy.special import (
     bessel,
     bessel_related,
@@ -31,7 +32,7 @@ from funcgrad.scipy.special.logarithms import *
 from funcgrad.scipy.special.orthogonal import *
 from funcgrad.scipy.special.statistical import *
 
-__all__ = ["sinc"]
+__all__: list[str] = ["sinc"]
 __all__ += bessel.__all__
 __all__ += bessel_related.__all__
 __all__ += elliptic.__all__
@@ -41,3 +42,6 @@ __all__ += incomplete.__all__
 __all__ += logarithms.__all__
 __all__ += orthogonal.__all__
 __all__ += statistical.__all__
+
+_listed, __getattr__ = own_code("special", globals())
+__all__ += _listed

@@ -1,6 +1,6 @@
-"""Named derivatives of Bessel functions; Struve, Airy, Kelvin and Weber's functions, and integrals.
+"""Spherical Bessel functions; Struve, Airy, Kelvin and Weber's functions, and integrals.
 
-Whole orders and orders of derivatives are constants. The kernels are SciPy's, for NumPy arrays; ``bessel_jn`` is
+Whole orders are constants. The kernels are SciPy's, for NumPy arrays; ``bessel_jn`` is
 JAX's function and takes JAX arrays too.
 """
 
@@ -12,22 +12,19 @@ import numpy as np
 
 from funcgrad import backend
 from funcgrad.core import Tracer, describe
-from funcgrad.errors import InputError, NotDifferentiableError, ShapeError
+from funcgrad.errors import NotDifferentiableError, ShapeError
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.function_tables import function_table
 from funcgrad.numpy.joining import stack
 from funcgrad.numpy.reducing import as_floating
 from funcgrad.scipy.special.operations import bessel_related as prim
-from funcgrad.scipy.special.operations.bessel import hankel1, hankel2, iv, jv, kv, yv
-from funcgrad.scipy.special.operations.partials import shifted
 from funcgrad.scipy.special.ufunc import table
 from funcgrad.typing import Array, ArrayLike
 
 __all__ = [
-    "airy", "airye", "bei", "beip", "ber", "berp", "bessel_jn", "h1vp", "h2vp", "it2i0k0", "it2j0y0", "it2struve0",
-    "itairy", "iti0k0", "itj0y0", "itmodstruve0", "itstruve0", "ivp", "jvp", "kei", "keip", "kelvin", "ker", "kerp",
-    "kvp", "modfresnelm", "modfresnelp", "modstruve", "pbdv", "pbvv", "pbwa", "spherical_in", "spherical_jn",
-    "spherical_kn", "spherical_yn", "struve", "yvp",
+    "airy", "airye", "bei", "beip", "ber", "berp", "bessel_jn", "it2i0k0", "it2j0y0", "it2struve0", "itairy", "iti0k0",
+    "itj0y0", "itmodstruve0", "itstruve0", "kei", "keip", "kelvin", "ker", "kerp", "modfresnelm", "modfresnelp",
+    "modstruve", "pbdv", "pbvv", "pbwa", "spherical_in", "spherical_jn", "spherical_kn", "spherical_yn", "struve",
 ]  # fmt: skip
 
 row = table(__name__)
@@ -114,70 +111,6 @@ keip = row("keip(x)", prim.keip, "The derivative of ``kei``.", "grad(fsp.keip)(1
 kelvin = row("kelvin(x) -> tuple[Array, Array, Array, Array]", prim.kelvin,
     "Kelvin's functions: ``ber + 1j * bei``, ``ker + 1j * kei``, and the derivatives of both.",
     "grad(lambda x: fsp.kelvin(x)[0].imag)(1.0).round(10)", "np.float64(0.4973965115)")
-# fmt: on
-
-
-# ---- derivatives -------------------------------------------------------------------------------------------
-
-
-#: Function that each name differentiates, and the sign of every other term.
-_BESSEL = {
-    "jvp": (jv, -1),
-    "yvp": (yv, -1),
-    "ivp": (iv, 1),
-    "kvp": (kv, 1),
-    "h1vp": (hankel1, -1),
-    "h2vp": (hankel2, -1),
-}
-
-
-@function_table
-def _derived(name: str, v: ArrayLike, z: ArrayLike, n: int = 1) -> Array:
-    """Return ``sum(phase**k * binom(n, k) * fun(v - n + 2 * k, z)) / 2**n``, DLMF 10.6.7 and 10.29.5."""
-    fun, phase = _BESSEL[name]
-    try:
-        order = operator.index(n)
-    except TypeError:
-        raise InputError(f"{name}: n is not a whole number, got {describe(n)}. Pass an int.") from None
-    if order < 0:
-        raise ShapeError(f"{name}: n is negative, got {order}. Pass the order of a derivative.")
-    v, z = as_value(v), as_value(z)
-    if not order:
-        return fun(v, z)
-    factor, total = 1.0, fun(shifted(v, -order), z)
-    for k in range(1, order + 1):
-        factor = phase * (factor * (order - k + 1)) / k
-        total = total + factor * fun(shifted(v, 2 * k - order), z)
-    return (-1) ** order * (total / 2.0**order) if name == "kvp" else total / 2.0**order
-
-
-# fmt: off
-jvp = _derived("jvp",
-    """The derivative of order n of ``jv(v, z)`` in z, DLMF 10.6.7.
-
-    Args:
-        v: the order, real.
-        z: the argument, real or complex.
-        n: the order of the derivative, a constant.
-
-    Raises:
-        InputError: n is not a whole number (a ``TypeError``).
-        ValueError: n is negative.""", "fsp.jvp(0, 1.0).round(10)", "np.float64(-0.4400505857)")
-yvp = _derived("yvp",
-    "The derivative of order n of ``yv(v, z)`` in z, DLMF 10.6.7; arguments as for ``jvp``.",
-    "fsp.yvp(0, 1.0).round(10)", "np.float64(0.7812128213)")
-ivp = _derived("ivp",
-    "The derivative of order n of ``iv(v, z)`` in z, DLMF 10.29.5; arguments as for ``jvp``.",
-    "fsp.ivp(0, 1.0).round(10)", "np.float64(0.565159104)")
-kvp = _derived("kvp",
-    "The derivative of order n of ``kv(v, z)`` in z, DLMF 10.29.5; arguments as for ``jvp``.",
-    "fsp.kvp(0, 1.0).round(10)", "np.float64(-0.6019072302)")
-h1vp = _derived("h1vp",
-    "The derivative of order n of ``hankel1(v, z)`` in z, DLMF 10.6.7; arguments as for ``jvp``.",
-    "fsp.h1vp(0, 1.0).round(10)", "np.complex128(-0.4400505857+0.7812128213j)")
-h2vp = _derived("h2vp",
-    "The derivative of order n of ``hankel2(v, z)`` in z, DLMF 10.6.7; arguments as for ``jvp``.",
-    "fsp.h2vp(0, 1.0).round(10)", "np.complex128(-0.4400505857-0.7812128213j)")
 # fmt: on
 
 

@@ -15,7 +15,7 @@ from funcgrad.typing import Array, ArrayLike, Axes
 __all__ = [
     "xlogy", "xlog1py", "entr", "rel_entr", "kl_div", "expit", "log_expit", "logit", "boxcox", "boxcox1p", "inv_boxcox",
     "inv_boxcox1p", "huber", "pseudo_huber", "exprel", "cosm1", "powm1", "wrightomega", "exp10", "sindg", "cosdg",
-    "tandg", "cotdg", "cbrt", "exp2", "expm1", "log1p", "softplus", "logsumexp", "softmax", "log_softmax", "lambertw",
+    "tandg", "cotdg", "cbrt", "exp2", "expm1", "log1p", "logsumexp", "softmax", "log_softmax", "lambertw",
 ]  # fmt: skip
 
 row = table(__name__)
@@ -89,16 +89,6 @@ cosdg = row("cosdg(x)", prim.cosdg, "The cosine of an angle in degrees; exact at
 tandg = row("tandg(x)", prim.tandg, "The tangent of an angle in degrees.", "fsp.tandg(45.0)", "np.float64(1.0)")
 cotdg = row("cotdg(x)", prim.cotdg, "The cotangent of an angle in degrees.", "fsp.cotdg(45.0)", "np.float64(1.0)")
 # fmt: on
-
-
-def softplus(x: ArrayLike, **kwargs: Any) -> Array:
-    """Return ``log(1 + exp(x))`` without overflow: ``logaddexp(0, x)``, with the options of ``logaddexp``.
-
-    Example:
-        >>> fsp.softplus([0.0, 1000.0]).round(6)
-        array([6.93147e-01, 1.00000e+03])
-    """
-    return fnp.logaddexp(0, x, **kwargs)
 
 
 def lambertw(z: ArrayLike, k: int = 0, tol: float = 1e-8) -> Array:

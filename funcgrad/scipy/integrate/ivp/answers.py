@@ -14,9 +14,8 @@ import numpy as np
 
 import funcgrad.numpy as fnp
 from funcgrad import backend, tree
-from funcgrad.core import Tracer, traces_of
+from funcgrad.core import Tracer
 from funcgrad.errors import ConcretizationError, ShapeError
-from funcgrad.graph import GraphTrace
 from funcgrad.kinds.custom import CustomRules, custom_call
 from funcgrad.scipy.integrate.ivp.derivatives import Derivatives
 from funcgrad.scipy.integrate.ivp.flows import constant_array
@@ -270,11 +269,6 @@ def plain_states(runs: Runs, number: Any) -> tuple[Any, Any]:
     results = [record.result for record in runs.records]
     t = select_run(number, "times", [np.asarray(result.t) for result in results])
     return t, select_run(number, "times", [np.asarray(result.y) for result in results])
-
-
-def is_recorded(x: Any) -> bool:
-    """Whether ``x`` is a value of a function that is being recorded."""
-    return any(isinstance(trace, GraphTrace) for trace in traces_of([x]))
 
 
 def run_as_operation(restart: Callable[..., Solution], leaves: Sequence[Any], count: int) -> tuple[Any, Any]:

@@ -19,9 +19,9 @@ import numpy as np
 import funcgrad.numpy as fnp
 from funcgrad.core import Tracer, shallow_copy
 from funcgrad.errors import InputError
+from funcgrad.graph import is_on_graph
 from funcgrad.numpy.concretization import strip_constant_tracers
 from funcgrad.optional import import_scipy
-from funcgrad.scipy.integrate.ivp.answers import is_recorded
 from funcgrad.scipy.integrate.ivp.derivatives import Derivatives
 from funcgrad.scipy.integrate.ivp.flows import constant_array
 from funcgrad.scipy.integrate.ivp.records import Record
@@ -86,7 +86,7 @@ class Pieces:
         if snapshots.store is not None:
             Store(self.call, snapshots.store)  # raises if it is not a folder
         given = [stop_gradient(x) for x in (*leaves, *values)]
-        if any(is_recorded(x) or isinstance(strip_constant_tracers(shallow_copy(x)), Tracer) for x in given):
+        if any(is_on_graph(x) or isinstance(strip_constant_tracers(shallow_copy(x)), Tracer) for x in given):
             raise InputError(
                 f"{self.call}: store and budget are for one run, got a batch or a function that is being recorded. "
                 "Leave them out, or solve one example after the other."

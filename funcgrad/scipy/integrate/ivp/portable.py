@@ -20,6 +20,7 @@ from funcgrad.core import describe, plain_value
 from funcgrad.errors import ConvergenceError, InputError, ShapeError, StagingError
 from funcgrad.kinds.custom import CustomRules, custom_call
 from funcgrad.numpy.creation import as_value
+from funcgrad.numpy.reducing import as_inexact
 from funcgrad.optional import import_scipy
 from funcgrad.scipy.integrate.ivp.flows import separate_leaves
 from funcgrad.transforms.products import jvp, vjp
@@ -72,13 +73,8 @@ def flow_of(func: Callable[..., Any], args: Any, tfirst: bool) -> tuple[Flow, li
 
 def start_of(y0: Any) -> Any:
     """Return the first value; a number counts as an array with one entry."""
-    y0 = inexact(as_value(y0))
+    y0 = as_inexact(y0)
     return y0 if backend.shape_of(y0) else fnp.reshape(y0, (1,))
-
-
-def inexact(x: Any) -> Any:
-    """Return ``x`` with a floating or complex dtype."""
-    return x if backend.is_inexact(x) else fnp.astype(x, float)
 
 
 def through_steps(flow: Flow, control: Control, y0: Any, t: Any, *leaves: Any) -> Any:

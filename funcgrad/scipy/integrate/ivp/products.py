@@ -16,7 +16,7 @@ import numpy as np
 
 from funcgrad import tree
 from funcgrad.batching import is_batched
-from funcgrad.core import Tracer
+from funcgrad.core import plain_value
 from funcgrad.errors import (
     BranchError,
     ConcretizationError,
@@ -247,7 +247,7 @@ class Products:
             self._pullback = _fast_vjp(slopes, *self.values)[1]
         else:
             slopes(*self.values)
-        columns = [_numbers(value._val) if is_batched(value) else repeat(_numbers(value)) for value in found]
+        columns = [plain_value(value._val) if is_batched(value) else repeat(plain_value(value)) for value in found]
         written = None
         if len(self.Y) > _COMPILE_ABOVE:
             first = [column[0] if type(column) is np.ndarray else next(column) for column in columns]
@@ -369,10 +369,3 @@ def _fast_vjp(fun: Callable[..., Any], *primals: Any) -> tuple[Any, ...]:
     """Compute ``vjp``; its pullback must be used before other code can write to an array."""
     found: tuple[Any, ...] = run_or_rebuild(fun, lambda fun: evaluate_vjp(fun, primals, False, {}, lasting=False))
     return found
-
-
-def _numbers(x: Any) -> Any:
-    """Return ``x`` without tracers; all of them belong to transforms that have ended."""
-    while isinstance(x, Tracer):
-        x = x._val
-    return x

@@ -10,10 +10,11 @@ import numpy as np
 
 import funcgrad.numpy as fnp
 from funcgrad.errors import InputError
+from funcgrad.graph import is_on_graph
 from funcgrad.numpy.creation import as_value
 from funcgrad.optional import import_scipy
 from funcgrad.scipy.integrate.ivp.adjoint import Adjoint
-from funcgrad.scipy.integrate.ivp.answers import Solution, is_recorded, run_as_operation
+from funcgrad.scipy.integrate.ivp.answers import Solution, run_as_operation
 from funcgrad.scipy.integrate.ivp.derivatives import Derivatives
 from funcgrad.scipy.integrate.ivp.flows import Flow, Packing, Parameters
 from funcgrad.scipy.integrate.ivp.pieces import Pieces, Snapshots
@@ -125,7 +126,7 @@ def solution_in_pieces(arguments: SolveArguments, snapshots: Snapshots) -> Any:
 def result_of(solution: Solution) -> Any:
     """Return SciPy's result with derivatives; while a function is recorded, the result is one operation."""
     arguments = solution.arguments
-    if not is_recorded(solution.number) or arguments.events is not None or arguments.dense_output:
+    if not is_on_graph(solution.number) or arguments.events is not None or arguments.dense_output:
         return solution.result()
     t, y = recorded_columns(solution)
     return solution.result(y, t)
