@@ -72,16 +72,23 @@ def is_masked(kind: type) -> bool:
     return masked is not None and issubclass(kind, masked.MaskedArray)
 
 
+#: Members of ndarray that a class may define without computing in its own way.
+_DESCRIBING = frozenset((
+    "__array_finalize__", "__array_priority__", "__class_getitem__", "__copy__", "__deepcopy__", "__doc__",
+    "__format__", "__hash__", "__init__", "__new__", "__reduce__", "__reduce_ex__", "__repr__", "__setstate__",
+    "__str__",
+))  # fmt: skip
+_COMPUTING = tuple([name for name in vars(np.ndarray) if name not in _DESCRIBING])
+
+
 def _has_own_arithmetic(kind: type) -> bool:
-    """Whether a subclass of ndarray defines its own arithmetic (units, for example), which no rule here knows."""
-    names = ("__array_ufunc__", "__array_function__")
+    """Whether a subclass of ndarray computes in its own way (units, for example), which no rule here knows."""
+    names = _COMPUTING if is_array_class(kind) else ("__array_ufunc__", "__array_function__")
     return issubclass(kind, np.ndarray) and any(getattr(kind, n) is not getattr(np.ndarray, n) for n in names)
 
 
 def is_array_class(kind: type) -> bool:
     """Whether a class is a program's class derived from ndarray that rebuilt code replaces.
-
-    A class with ``__array_function__`` compares NumPy's functions, which rebuilt code has other functions for.
 
     Example:
         >>> is_array_class(np.ndarray), is_array_class(np.matrix)
@@ -91,9 +98,7 @@ def is_array_class(kind: type) -> bool:
         return False
     above = kind.__mro__[: kind.__mro__.index(np.ndarray)]
     of_numpy = any(base.__module__.partition(".")[0] == "numpy" for base in above)
-    if of_numpy or kind.__array_ufunc__ is None:
-        return False
-    return kind.__array_function__ is np.ndarray.__array_function__
+    return not of_numpy and kind.__array_ufunc__ is not None
 
 
 def namespace(values: Any) -> ArrayNamespace:

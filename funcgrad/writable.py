@@ -169,6 +169,10 @@ class Proxy:
         """Return the value that NumPy's functions use for this object."""
         return self.as_array()
 
+    def number_by(self, name: str) -> Any:
+        """Return the traced number that the method of this name converts to a plain one: ``__float__``, for example."""
+        return self.as_array()
+
     def as_result(self) -> Any:
         """Return what a transformed function returns in place of this object."""
         return self.as_array()
@@ -176,6 +180,10 @@ class Proxy:
     def array_class(self) -> type:
         """Return the class of the array that this object represents; that of the object if it represents none."""
         return type(self)
+
+    def compute_ufunc(self, ufunc: Any, method: str, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+        """Return the result of a method of a ufunc on ``args``; NotImplemented if the class has no rule of its own."""
+        return NotImplemented
 
     def replace_call(self, name: str, args: tuple[Any, ...]) -> Any:
         """Return the replacement for the operation ``name`` on ``args``, which contain this object; None for none."""

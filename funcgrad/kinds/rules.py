@@ -144,16 +144,15 @@ def _bind_foreign(primitive: Primitive, args: tuple[Any, ...], position: int, pa
     """Compute an operation whose argument at ``position`` is not a value, or raise ``InputError``."""
     if primitive.foreign is not None and (made := primitive.foreign(*args)) is not None:
         return made
+    operand = args[position]
+    if (made := _call_protocol_of(operand, primitive, args, params)) is not NotImplemented:
+        return made
     if (made := _call_operator_of(primitive, args, position)) is not NotImplemented:
         return made
     if (made := _compute_other_constants(primitive, args, params)) is not NotImplemented:
         return made
-    operand = args[position]
     if isinstance(operand, _SEQUENCES):
         return primitive.call(*args[:position], ARRAY_MAKER[0](list(operand)), *args[position + 1 :], **params)
-    override = backend.override_of(operand)
-    if override is not None and isinstance(ufunc := getattr(np, primitive.name, None), np.ufunc) and not params:
-        return override(operand, ufunc, "__call__", *args)
     if backend.defines_array(operand):
         return primitive.call(*args[:position], ARRAY_MAKER[0](operand), *args[position + 1 :], **params)
     problem, remedy = backend.problem_and_remedy(operand)
@@ -161,6 +160,22 @@ def _bind_foreign(primitive: Primitive, args: tuple[Any, ...], position: int, pa
     if backend.is_array_class(type(operand)):  # rebuilt code has a class that takes traced values
         pending_refusals[get_ident()] = f"{error} It is of a class derived from ndarray."
     raise error
+
+
+def _call_protocol_of(operand: Any, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    """Call ``__array_ufunc__`` or ``__array_function__`` of an operand that has it; else return NotImplemented."""
+    numpys = None if params else getattr(np, primitive.name, None)
+    if isinstance(numpys, np.ufunc):
+        override = backend.override_of(operand)
+        return NotImplemented if override is None else override(operand, numpys, "__call__", *args)
+    by_functions = getattr(type(operand), "__array_function__", None)
+    if by_functions is None or type(numpys) is not _DISPATCHER:
+        return NotImplemented
+    return by_functions(operand, numpys, (type(operand),), args, {})
+
+
+#: Type of NumPy's functions that call ``__array_function__``.
+_DISPATCHER = type(np.concatenate)
 
 
 def _call_operator_of(primitive: Primitive, args: tuple[Any, ...], position: int) -> Any:
@@ -188,11 +203,11 @@ def _call_operator_of(primitive: Primitive, args: tuple[Any, ...], position: int
 def _compute_other_constants(primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
     """Compute with NumPy on dates, times or texts and constants, such as ``start + numpy.arange(3)``.
 
-    Also compare arrays of objects, such as ``numpy.equal(objects, None)``. Return ``NotImplemented`` if an argument is
-    traced or of another type, or if NumPy raises a ``TypeError``.
+    Also compute with arrays of objects, such as numbers with uncertainties, and constants. Return ``NotImplemented`` if
+    an argument is traced or of another type, or if NumPy raises a ``TypeError``.
     """
     plain = tuple([x._val if is_buffer(x) else x for x in args])
-    accepted = _is_comparable if primitive.name in ("equal", "not_equal") else backend.is_date_or_text
+    accepted = _is_comparable if primitive.name in ("equal", "not_equal") else _is_date_text_or_objects
     if not all(backend.is_value(x) or accepted(x) for x in plain) or Tracer in map(type, plain):
         return NotImplemented
     try:
@@ -201,7 +216,18 @@ def _compute_other_constants(primitive: Primitive, args: tuple[Any, ...], params
         return NotImplemented
     if not any(map(is_buffer, args)):
         return ans
-    return tuple([as_buffer(a, plain) for a in ans]) if primitive.multiple else as_buffer(ans, plain)
+    if primitive.multiple:
+        return tuple([as_buffer(a, plain) for a in ans])
+    return as_buffer(ans, plain) if isinstance(ans, (np.ndarray, np.generic)) and not _holds_objects(ans) else ans
+
+
+def _is_date_text_or_objects(x: Any) -> bool:
+    """Whether NumPy computes with ``x``: dates, texts, or an array of objects, whose operators it calls."""
+    return backend.is_date_or_text(x) or _holds_objects(x)
+
+
+def _holds_objects(x: Any) -> bool:
+    return type(x) is np.ndarray and x.dtype == object
 
 
 def _is_comparable(x: Any) -> bool:

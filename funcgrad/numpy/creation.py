@@ -245,6 +245,9 @@ def array(
         >>> grad(lambda x: fnp.sum(fnp.array([[x, 1.0], [2.0, x * x]])))(3.0)
         np.float64(7.0)
     """
+    if subok and isinstance(object, Proxy) and issubclass(object.array_class(), np.ndarray):
+        kept: Any = asanyarray(object, dtype, copy=bool(copy))
+        return kept if kept.ndim >= ndmin else kept.reshape((1,) * (ndmin - kept.ndim) + kept.shape)
     object = _without_labels(object)
     if dtype is not None:
         if is_sequence(object) and (type(dtype) is list or getattr(dtype, "names", None)) and is_in_transform():

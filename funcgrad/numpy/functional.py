@@ -19,7 +19,7 @@ from funcgrad.errors import InputError
 from funcgrad.kinds.linear import broadcast_to, permute, reshape
 from funcgrad.numpy.axes import normalize_axis
 from funcgrad.numpy.concretization import forget_refusal, user_line
-from funcgrad.numpy.creation import as_buffer, as_value, astype
+from funcgrad.numpy.creation import as_buffer, as_value, asarray, astype
 from funcgrad.numpy.items import with_items_set
 from funcgrad.numpy.peeking import is_plain
 from funcgrad.numpy.reducing import as_dtype
@@ -292,7 +292,8 @@ class vectorize:  # noqa: N801  (NumPy's name)
         found = []
         for place, parts in enumerate(zip(*rows, strict=True)):
             dtype = np.dtype(self.otypes[place]) if self.otypes is not None else backend.dtype_of(parts[0])
-            found.append(_stack_results(parts, loop, dtype))
+            is_of_objects = dtype.kind == "O" and outs is None
+            found.append(_object_array(parts, loop) if is_of_objects else _stack_results(parts, loop, dtype))
         return tuple(found) if several else found[0]
 
     def _nothing(self, loop: Shape, outs: Any, sizes: dict[str, int]) -> Any:
@@ -305,6 +306,14 @@ class vectorize:  # noqa: N801  (NumPy's name)
         shapes = [loop] * len(self.otypes) if outs is None else [(*loop, *[sizes[n] for n in names]) for names in outs]
         found = tuple([np.zeros(shape, dtype) for shape, dtype in zip(shapes, self.otypes, strict=True)])
         return found if len(found) > 1 else found[0]
+
+
+def _object_array(parts: Sequence[Any], loop: Shape) -> np.ndarray:
+    """Return an array of Python objects, each given as an array without axes, or as a traced number."""
+    made = np.empty(loop, object)
+    for place, part in zip(np.ndindex(loop), parts, strict=True):
+        made[place] = part.item() if type(part) is np.ndarray and not part.shape else part
+    return made
 
 
 def _elements(
@@ -446,13 +455,13 @@ class ElementIterator:
     """
 
     def __init__(self, operands: Any, flags: frozenset[str], order: str, written: Any = (), dtypes: Any = None) -> None:
-        self.shape: Shape = np.broadcast_shapes(*[backend.shape_of(as_value(x)) for x in operands if x is not None])
+        self.shape: Shape = np.broadcast_shapes(*[backend.shape_of(asarray(x)) for x in operands if x is not None])
         given = []
         for x, dtype in zip(operands, dtypes or [None] * len(operands), strict=True):
             if x is None:
                 given.append(as_buffer(np.empty(self.shape, dtype or float)))
             else:
-                given.append(as_value(x) if dtype is None else astype(x, dtype))
+                given.append(asarray(x) if dtype is None else astype(x, dtype))
         self._written = {number: x for number, x in enumerate(given) if written and written[number]}
         if any(backend.shape_of(x) != self.shape for x in self._written.values()):
             raise ValueError("non-broadcastable output operand: what is written to has the shape of the iteration")

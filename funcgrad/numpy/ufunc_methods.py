@@ -43,6 +43,7 @@ from funcgrad.primitives.indexing import getitem, scatter_sum
 from funcgrad.primitives.shaping import stack
 from funcgrad.shared_state import write_lock
 from funcgrad.typing import Array, ArrayLike
+from funcgrad.writable import Proxy
 
 
 class Ufunc(Protocol):
@@ -102,6 +103,8 @@ class Ufunc(Protocol):
         if type(out) is tuple:
             (out,) = out
         options = {"keepdims": keepdims, "where": where, **({} if initial is ... else {"initial": initial})}
+        if (made := _by_object(self, "reduce", (array,), out, axis=axis, dtype=dtype, **options)) is not NotImplemented:
+            return made
         if are_constant(array, out, options):
             return _call_numpy_method(self.ufunc.reduce, array, axis, dtype, out, **options)
         if out is not None:
@@ -137,6 +140,8 @@ class Ufunc(Protocol):
         """
         if type(out) is tuple:
             (out,) = out
+        if (made := _by_object(self, "accumulate", (array,), out, axis=axis, dtype=dtype)) is not NotImplemented:
+            return made
         if are_constant(array, out):
             return _call_numpy_method(self.ufunc.accumulate, array, axis, dtype, out)
         if out is not None:
@@ -174,6 +179,8 @@ class Ufunc(Protocol):
         """
         if type(out) is tuple:
             (out,) = out
+        if (made := _by_object(self, "reduceat", (array, indices), out, axis=axis)) is not NotImplemented:
+            return made
         if are_constant(array, indices, out):
             return _call_numpy_method(self.ufunc.reduceat, array, indices, axis, dtype, out)
         if out is not None:
@@ -207,6 +214,8 @@ class Ufunc(Protocol):
         if is_plain(A, B, *options.values()):
             check_arrays("outer", (A, B))
             return self.ufunc.outer(A, B, **options)
+        if (made := _by_object(self, "outer", (A, B), **options)) is not NotImplemented:
+            return made
         if self.ufunc.nin != 2:
             raise ValueError("outer product only supported for binary functions")
         a, b = as_value(A), as_value(B)
@@ -237,6 +246,8 @@ class Ufunc(Protocol):
             array([9., 6.])
         """
         name, others = f"{self.__name__}.at", () if b is ... else (b,)
+        if _by_object(self, "at", (a, indices, *others)) is not NotImplemented:
+            return
         if issubclass(type(a), np.ndarray) and is_plain(indices, *others):
             check_arrays(name, (a, *others))
             self.ufunc.at(a, indices, *others)
@@ -265,6 +276,22 @@ _EXTREMA: dict[np.ufunc, Callable[..., Any]] = {np.maximum: reductions.max, np.m
 _LOGIC: dict[np.ufunc, Callable[..., Any]] = {np.logical_and: reductions.all, np.logical_or: reductions.any}
 _TRUTHS = frozenset((*_LOGIC, np.logical_xor))
 _SCANS: dict[np.ufunc, Callable[..., Any]] = {np.add: cumulative.cumsum, np.multiply: cumulative.cumprod}
+
+
+def _by_object(self: Ufunc, method: str, args: tuple[Any, ...], out: Any = None, **options: Any) -> Any:
+    """Return what an object with rules for ufuncs computes, the first in ``args`` or ``out``; else NotImplemented."""
+    outs = out if type(out) is tuple else (out,)
+    for x in (*args, *outs):
+        if issubclass(type(x), Proxy):
+            if outs != (None,):
+                options["out"] = outs
+            given = {name: value for name, value in options.items() if name == "axis" or not _is_default(name, value)}
+            return x.compute_ufunc(self.ufunc, method, args, given)
+    return NotImplemented
+
+
+def _is_default(name: str, value: Any) -> bool:
+    return value is None or (name == "keepdims" and not value) or (name == "where" and value is True)
 
 
 def _call_numpy_method(method: Callable[..., Any], *args: Any, **options: Any) -> Any:
@@ -403,6 +430,11 @@ def apply_ufunc(
         return write_out(name, out, operation(*inputs), stretch=True)
     outs = _outputs(name, numpy_ufunc.nout, out)
     check_options(name, options, OPTIONS)
+    for x in (*inputs, *outs):
+        if issubclass(type(x), Proxy):
+            keywords = {**options, "out": outs} if outs else options
+            if (made := x.compute_ufunc(numpy_ufunc, "__call__", inputs, keywords)) is not NotImplemented:
+                return made
     where = options.get("where", True)
     if are_constant(*inputs, outs, where):
         keywords = {**options, "out": outs} if outs else options
@@ -435,6 +467,7 @@ def _outputs(name: str, number: int, out: Any) -> tuple[Any, ...]:
     """Return ``out`` as a tuple with an array, or None, for each result; empty if no array is given."""
     if type(out) is not tuple:
         out = (out,)
+    out = tuple([None if place is ... else place for place in out])  # asks for an array in place of a number
     if all(place is None for place in out):
         return ()
     if len(out) != number:

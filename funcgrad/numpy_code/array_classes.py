@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator
 from functools import partial
 from threading import get_ident
+from types import FunctionType
 from typing import Any
 
 import numpy as np
 
 import funcgrad.numpy as fnp
-from funcgrad.core import describe
-from funcgrad.errors import ConversionError
+from funcgrad.core import Tracer, describe
+from funcgrad.errors import ConversionError, InputError
 from funcgrad.numpy.hints import user_line
 from funcgrad.numpy.ufuncs import UFUNCS
+from funcgrad.numpy_code.array_functions import PROTOCOLS, accepting_numpys
+from funcgrad.numpy_code.replacements import PLAIN_TYPES
 from funcgrad.shared_state import pending_refusals
-from funcgrad.writable import Proxy
+from funcgrad.writable import Proxy, make_buffer
 
 #: Members that Python adds to a class, which the class itself gets anew.
 _OF_PYTHON = frozenset(("__dict__", "__weakref__", "__module__", "__qualname__"))
@@ -40,8 +44,14 @@ class ArrayObject(Proxy, metaclass=_ArrayClass):
     has_own_arithmetic = False
     #: Whether the class defines ``__array_ufunc__``.
     has_own_ufuncs = False
-    #: Returns what rebuilt code has for a ufunc of NumPy, so that the class can compare it.
-    ufunc_of: Callable[[np.ufunc], Any]
+    #: Whether the class defines ``__array_function__``.
+    has_own_functions = False
+    #: The class's ``__array_priority__``.
+    priority = 0.0
+    #: Returns what rebuilt code has for a function or ufunc of NumPy, so that the class can compare it.
+    replacement_of: Callable[[Any], Any]
+    #: Returns a function rebuilt from its code.
+    rebuilt_function: Callable[[Any], Any]
     _val: Any
 
     def __new__(cls, shape: Any, dtype: Any = float, buffer: Any = None, *args: Any, **kwargs: Any) -> Any:
@@ -93,8 +103,41 @@ class ArrayObject(Proxy, metaclass=_ArrayClass):
             )
         return self._val
 
+    def number_by(self, name: str) -> Any:
+        """Return the number that the class's own method returns, if it has one, else the array."""
+        is_own = type(getattr(type(self).numpy_class, name, None)) is FunctionType
+        return getattr(self, name)() if is_own else self._val
+
+    def as_result(self) -> Any:
+        """Return the array; refuse if the class has arithmetic of its own.
+
+        Raises:
+            InputError: the class defines operators, so that the array alone may be another value.
+        """
+        if type(self).has_own_arithmetic:
+            raise InputError(
+                f"{type(self).__name__}: a transform returns arrays and numbers, and this class has arithmetic of its "
+                f"own, such as units, got {describe(self._val)}{user_line()}. Return numpy.asarray(x)."
+            )
+        return self._val
+
+    def compute_ufunc(self, ufunc: np.ufunc, method: str, args: Any, options: Any) -> Any:
+        """Return what ``__array_ufunc__`` returns."""
+        return self._compute(ufunc, method, *args, **options)
+
     def replace_call(self, name: str, args: tuple[Any, ...]) -> Any:
-        """Return the result of a ufunc as an array of this class."""
+        """Return the result of a ufunc as an array of this class, or that of a reflected operator of its own."""
+        is_right = len(args) == 2 and args[1] is self and not isinstance(args[0], (np.generic, ArrayObject))
+        method = _REFLECTED.get(name) if is_right else None  # numbers of NumPy call the ufunc
+        if method is not None and type(getattr(self.numpy_class, method)) is FunctionType and not self.has_own_ufuncs:
+            own = vars(self)
+            if not own.get("_is_reflecting"):  # else its code calls the ufunc
+                own["_is_reflecting"] = True
+                try:
+                    if (found := getattr(self, method)(args[0])) is not NotImplemented:
+                        return found
+                finally:
+                    del own["_is_reflecting"]
         ufunc: Any = getattr(np, name, None)
         return self._compute(ufunc, "__call__", *args) if ufunc in UFUNCS else None
 
@@ -114,9 +157,18 @@ class ArrayObject(Proxy, metaclass=_ArrayClass):
     def _like(self, value: Any) -> Any:
         return type(self).of_array(value, self)
 
+    def defers_to(self, other: Any) -> bool:
+        """Whether an operator is left to the other operand, as by ``ndarray``."""
+        kind = type(other)
+        if kind in _WITHOUT_OPERATORS or issubclass(kind, type(self)):
+            return False
+        if hasattr(kind, "__array_ufunc__"):
+            return kind.__array_ufunc__ is None
+        return bool(getattr(other, "__array_priority__", -1e6) > self.priority)
+
     def _compute(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
         """Return what the first of the classes of ``inputs`` that knows the operation returns."""
-        own, objects = self.ufunc_of(ufunc), [x for x in inputs if isinstance(x, ArrayObject)]
+        own, objects = self.replacement_of(ufunc), [x for x in inputs if isinstance(x, ArrayObject)]
         for x in objects:
             found = x.__array_ufunc__(own, method, *inputs, **kwargs)
             if found is not NotImplemented:
@@ -132,14 +184,15 @@ class ArrayObject(Proxy, metaclass=_ArrayClass):
         compute = ufunc if method == "__call__" else getattr(ufunc, method)
         found = compute(*map(array_of, inputs), **{name: array_of(x) for name, x in kwargs.items()})
         if out is not None:
-            array_of(out[0])[...] = found
-            return out[0]
+            for place, part in zip(out, found if type(found) is tuple else (found,), strict=True):
+                array_of(place)[...] = part
+            return out if type(found) is tuple else out[0]
         if not objects:
             return found
         wrap = objects[0].__array_wrap__
         if type(found) is tuple:
-            return tuple([wrap(part, (ufunc, inputs, number)) for number, part in enumerate(found)])
-        return wrap(found, (ufunc, inputs, 0))
+            return tuple([wrap(_wrapped(part), (ufunc, inputs, number)) for number, part in enumerate(found)])
+        return wrap(_wrapped(found), (ufunc, inputs, 0))
 
     def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
         return self._like(array)
@@ -147,14 +200,35 @@ class ArrayObject(Proxy, metaclass=_ArrayClass):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         return np.asarray(self._val, dtype)
 
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") or name == "_val":
-            raise AttributeError(name)
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        """Compute a function of NumPy as ``ndarray`` does, see ``run_numpys_code``."""
+        if not all(issubclass(kind, ArrayObject) for kind in types):
+            return NotImplemented
+        return func._implementation(*args, **kwargs)
+
+    def run_numpys_code(self, numpys: Any, own: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        """Return the result of NumPy's own Python code of a function, which calls methods and functions in turn.
+
+        Args:
+            numpys: the function of NumPy.
+            own: the function of funcgrad for arrays, if NumPy's is compiled.
+            args: the arguments.
+            kwargs: the keyword arguments.
+        """
+        if type(numpys._implementation) is FunctionType:
+            return self.rebuilt_function(numpys._implementation)(*args, **kwargs)
+        found = own(*_arrays_in(args), **{name: _arrays_in(x) for name, x in kwargs.items()})
+        if numpys.__name__ == "concatenate":  # the result has no attributes, and the class of the highest priority
+            return type(self).of_array(found, None) if self.priority > 0 else found
+        return self._like(found) if numpys.__name__ in _COMPILED_WITH_CLASS else found
+
+    def _member(self, name: str) -> Any:
+        """Return the attribute or method of this name that ``ndarray`` has."""
         if type(self).has_own_ufuncs and (method := self._method_by_ufuncs(name)) is not None:
             return method
         found = getattr(self._val, name)
         if not callable(found):
-            return self._like(found) if name in ("T", "real", "imag") else found
+            return self._like(found) if name in ("T", "mT", "real", "imag") else found
         if name in _PLAIN_METHODS:
             return lambda *args, **kwargs: found(*map(array_of, args), **kwargs)
         return lambda *args, **kwargs: self._like(found(*map(array_of, args), **kwargs))
@@ -176,7 +250,9 @@ class ArrayObject(Proxy, metaclass=_ArrayClass):
         def method(*args: Any, **kwargs: Any) -> Any:
             if axis and args:
                 args, kwargs = args[1:], {"axis": args[0], **kwargs}
-            x = self.ravel() if kind == "accumulate" and kwargs.get("axis") is None else self
+            if (out := kwargs.pop("out", None)) is not None:
+                kwargs["out"] = (out,)
+            x = self._member("ravel")() if kind == "accumulate" and kwargs.get("axis") is None else self
             return self._compute(ufunc, kind, x, *args, **{**axis, **kwargs})
 
         return method
@@ -189,12 +265,6 @@ class ArrayObject(Proxy, metaclass=_ArrayClass):
         if hasattr(kind, "of_array"):
             return kind.of_array(self._val.view(), self)
         return self._val.view(kind)
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if name == "shape":
-            self._val.shape = value
-        else:
-            object.__setattr__(self, name, value)
 
     def __getitem__(self, key: Any) -> Any:
         found = self._val[tuple(map(array_of, key)) if type(key) is tuple else array_of(key)]
@@ -215,6 +285,15 @@ class ArrayObject(Proxy, metaclass=_ArrayClass):
     def __float__(self) -> float:
         return float(self._val)
 
+    def __int__(self) -> int:
+        return int(self._val)
+
+    def __complex__(self) -> complex:
+        return complex(self._val)
+
+    def __index__(self) -> int:
+        return operator.index(self._val)
+
     def __contains__(self, x: Any) -> bool:
         return array_of(x) in self._val
 
@@ -228,6 +307,8 @@ class ArrayObject(Proxy, metaclass=_ArrayClass):
         return format(self._val, spec)
 
 
+#: Types of operands that leave operators to an array.
+_WITHOUT_OPERATORS = PLAIN_TYPES | {Tracer, np.ndarray}
 #: Methods that return plain numbers, lists or positions.
 _PLAIN_METHODS = frozenset(("argmax", "argmin", "dot", "item", "nonzero", "sort", "tobytes", "tolist"))
 _ALIASES = {"amax": "max", "amin": "min", "around": "round"}
@@ -252,14 +333,36 @@ def array_of(x: Any) -> Any:
     return x._val if issubclass(type(x), ArrayObject) else x
 
 
+#: Methods that Python calls first if the right operand is of a class derived from that of the left one.
+_REFLECTED = {
+    **{ufunc: f"__r{name}__" for name, ufunc in _OPERATORS.items()},
+    **{"less": "__gt__", "less_equal": "__ge__", "greater": "__lt__", "greater_equal": "__le__"},
+    **{"equal": "__eq__", "not_equal": "__ne__"},
+}
+
+
+def _wrapped(x: Any) -> Any:
+    """Return a result for ``__array_wrap__``, which may view it as an array of another class."""
+    return x if isinstance(x, Tracer) else make_buffer(np.asarray(x))
+
+
+def _arrays_in(x: Any) -> Any:
+    """Return ``x`` with arrays in place of arrays of a program's class, also in lists and tuples."""
+    return type(x)(map(_arrays_in, x)) if type(x) in (list, tuple) else array_of(x)
+
+
+#: Compiled functions of NumPy whose results have the class of the arguments.
+_COMPILED_WITH_CLASS = frozenset(("dot", "empty_like", "inner"))
+
+
 def _set_operator(name: str, ufunc: str) -> None:
     own = getattr(np, ufunc)
 
     def plain(self: ArrayObject, *others: Any) -> Any:
-        return self._compute(own, "__call__", self, *others)
+        return NotImplemented if others and self.defers_to(*others) else self._compute(own, "__call__", self, *others)
 
     def reflected(self: ArrayObject, other: Any) -> Any:
-        return self._compute(own, "__call__", other, self)
+        return NotImplemented if self.defers_to(other) else self._compute(own, "__call__", other, self)
 
     def in_place(self: ArrayObject, other: Any) -> Any:
         return self._compute(own, "__call__", self, other, out=(self,))
@@ -277,14 +380,28 @@ for _name, _ufunc in {**_OPERATORS, **_OTHERS}.items():
 _POWERS = {2: np.square, 0.5: np.sqrt, 1: np.positive, -1: np.reciprocal}
 
 
-def _power(self: ArrayObject, exponent: Any) -> Any:
-    ufunc = _POWERS.get(exponent) if isinstance(exponent, (int, float)) and self.dtype.kind in "fc" else None
+def _power(self: ArrayObject, exponent: Any, modulus: None = None) -> Any:
+    ufunc = _POWERS.get(exponent) if isinstance(exponent, (int, float)) and self._val.dtype.kind in "fc" else None
     return (
         self._compute(np.power, "__call__", self, exponent) if ufunc is None else self._compute(ufunc, "__call__", self)
     )
 
 
 ArrayObject.__pow__ = _power  # type: ignore[operator]
+
+
+def _set_member(name: str) -> None:
+    """Give arrays of a program's classes the attribute or method of ``ndarray`` with this name."""
+
+    def put(self: ArrayObject, value: Any) -> None:
+        setattr(self._val, name, array_of(value))
+
+    setattr(ArrayObject, name, property(lambda self: self._member(name), put))
+
+
+for _name in dir(np.ndarray):
+    if not _name.startswith("__") and not hasattr(ArrayObject, _name):
+        _set_member(_name)
 
 #: Members with which a class has arithmetic of its own.
 _ARITHMETIC = frozenset([f"__{side}{name}__" for name in {**_OPERATORS, **_OTHERS} for side in ("", "r", "i")])
@@ -324,34 +441,40 @@ _BY_UFUNC: dict[str, tuple[Any, str]] = {
 }
 
 
-def array_class(cls: Any, translate: Any, bases: list[type], rebuilt: Callable[[Any, Any], Any]) -> type:
+def array_class(cls: Any, translate: Any, bases: list[type], rebuilt: Callable[[type, str, Any], Any]) -> type:
     """Return the class that replaces a program's class derived from ndarray.
 
     Args:
         cls: the class.
         translate: see ``translation.Translator``.
         bases: the replacements for its bases; ``numpy.ndarray`` stands for itself.
-        rebuilt: ``rebuilt(member, translate)`` is the rebuilt member.
+        rebuilt: ``rebuilt(cls, name, member)`` is the rebuilt member.
 
     Raises:
         ConversionError: constant arrays are not replaced yet, and could not be viewed as arrays of the class.
     """
+    by_functions = cls.__array_function__ is not np.ndarray.__array_function__
     if not translate.replaces_arrays:
         message = f"{cls.__name__}: a class derived from numpy.ndarray takes traced values if constant arrays do."
         pending_refusals[get_ident()] = message
         raise ConversionError(message)
-    members = {name: rebuilt(value, translate) for name, value in vars(cls).items() if name not in _OF_PYTHON}
+    members = {name: rebuilt(cls, name, value) for name, value in vars(cls).items() if name not in _OF_PYTHON}
     by_ufuncs = cls.__array_ufunc__ is not np.ndarray.__array_ufunc__
     own = by_ufuncs or any(getattr(cls, name, None) is not getattr(np.ndarray, name, None) for name in _ARITHMETIC)
+    members |= {name: accepting_numpys(members[name], translate) for name in PROTOCOLS if callable(vars(cls).get(name))}
     names = {"__module__": cls.__module__, "__qualname__": cls.__qualname__, "numpy_class": cls}
-    members |= {**names, "has_own_arithmetic": own, "has_own_ufuncs": by_ufuncs}
-    members["ufunc_of"] = staticmethod(lambda ufunc: translate(ufunc)[0])
+    if isinstance(cls.__array_priority__, (int, float)):  # that of ndarray is a descriptor
+        names["priority"] = cls.__array_priority__
+    members |= {**names, "has_own_arithmetic": own, "has_own_ufuncs": by_ufuncs, "has_own_functions": by_functions}
+    members["replacement_of"] = staticmethod(lambda fun: translate(fun)[0])
+    members["rebuilt_function"] = staticmethod(translate.rebuilt)
     return _ArrayClass(cls.__name__, tuple(ArrayObject if base is np.ndarray else base for base in bases), members)
 
 
 def array_object(x: Any, cls: Any, translate: Any) -> Any:
     """Return an array of a program's class, made outside of the function, as one of the class ``cls``."""
     made = object.__new__(cls)
-    value = translate(np.asarray(x))[0]
-    vars(made).update({name: translate(part)[0] for name, part in vars(x).items()}, _val=value)
+    vars(made)["_val"] = translate(np.asarray(x))[0]
+    translate.memo()[id(x)] = x, made  # before the attributes, which may refer to ``x``
+    vars(made).update({name: translate(part)[0] for name, part in vars(x).items()})
     return made

@@ -8,7 +8,7 @@ from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable
 from contextlib import suppress
 from enum import EnumMeta
-from functools import cached_property, partial, partialmethod, singledispatchmethod
+from functools import _lru_cache_wrapper, cached_property, partial, partialmethod, singledispatchmethod
 from inspect import getattr_static
 from threading import RLock
 from types import FunctionType, MemberDescriptorType, ModuleType
@@ -19,6 +19,7 @@ import numpy as np
 from funcgrad import tree
 from funcgrad.backend import is_array_class
 from funcgrad.numpy_code.array_classes import array_class
+from funcgrad.numpy_code.array_functions import PROTOCOLS, accepting_numpys
 from funcgrad.numpy_code.conversions import as_format_string
 from funcgrad.numpy_code.enumerations import SOURCE, enumeration, is_rebuilt_enumeration
 from funcgrad.numpy_code.names import original_module
@@ -103,6 +104,7 @@ def _rebuilt_class(cls: type, translate: Any, is_kept: Callable[[type], bool]) -
     theirs = _NAMEDTUPLE_MEMBERS if tuple in cls.__bases__ else ()
     members = {name: member(value, translate) for name, value in vars(cls).items() if name not in theirs}
     members = {name: member for name, member in members.items() if member is not vars(cls)[name]}
+    members |= {name: accepting_numpys(members[name], translate) for name in PROTOCOLS if name in members}
     if is_namedtuple_class(cls) and not members and all(map(operator.is_, bases, cls.__bases__)):
         return cls  # no methods of the program
     constants = {
@@ -143,20 +145,22 @@ def _builder(cls: type) -> Callable[[type, Any, Callable[[type], bool]], type] |
     return _rebuilt_class if _may_differ(cls) else None
 
 
-def _enumeration(cls: type, translate: Any, is_kept: Callable[[type], bool]) -> type:
-    def rebuilt(base: type, name: str, value: Any) -> Any:
-        found = _lazy_member(value, translate)
-        if found is value and _may_need_translation(name, value, translate):
-            return _TranslatedAttribute(base, name, translate)
-        return found
+def _lazy_or_translated(translate: Any, base: type, name: str, value: Any) -> Any:
+    """Return a member for a class that is not derived from the original: a method or a translated attribute."""
+    found = _lazy_member(value, translate)
+    if found is value and _may_need_translation(name, value, translate):
+        return _TranslatedAttribute(base, name, translate)
+    return found
 
-    made: type = enumeration(cls, translate, rebuilt)
+
+def _enumeration(cls: type, translate: Any, is_kept: Callable[[type], bool]) -> type:
+    made: type = enumeration(cls, translate, partial(_lazy_or_translated, translate))
     return made
 
 
 def _array_class(cls: type, translate: Any, is_kept: Callable[[type], bool]) -> type:
     bases = [b if is_kept(b) else class_of(b, translate, is_kept) for b in cls.__bases__]
-    return array_class(cls, translate, bases, _lazy_member)
+    return array_class(cls, translate, bases, partial(_lazy_or_translated, translate))
 
 
 class _TemporaryBase:
@@ -248,10 +252,20 @@ def _rebuilt_metaclass(kind: Any) -> Any:
             ),
             "__subclasses__": lambda cls: _subclasses(cls, kind),
         }
+        if type(kind.__call__) is FunctionType:
+            namespace["__call__"] = _call_rebuilt
         # metaclasses that the bases may have
         above = [_rebuilt_metaclass(base) for base in kind.__bases__ if base is not object]
         found = _KINDS[kind] = type(kind)(kind.__name__, (kind, *above), namespace)
     return found
+
+
+def _call_rebuilt(cls: Any, *args: Any, **kwargs: Any) -> Any:
+    """Make an object of a rebuilt class by the method ``__call__`` of the program's metaclass, rebuilt."""
+    call, translate = type(vars(cls).get("__original__", cls)).__call__, vars(cls).get(_TRANSLATE)
+    if translate is None:
+        return call(cls, *args, **kwargs)
+    return translate(translate(call)[0](cls, *args, **kwargs))[0]  # it may return an object that was made before
 
 
 def _subclasses(cls: Any, kind: Any) -> list[type]:
@@ -259,6 +273,10 @@ def _subclasses(cls: Any, kind: Any) -> list[type]:
     source, translate = cls.__dict__.get("__original__", cls), cls.__dict__.get(_TRANSLATE)
     found = kind.__subclasses__(source)
     return found if translate is None else [translate(c)[0] for c in found if "__original__" not in vars(c)]
+
+
+def _function_of(member: Any) -> Any:
+    return member.__func__ if type(member) in (staticmethod, classmethod) else member
 
 
 class _LazyMember:
@@ -275,9 +293,12 @@ class _LazyMember:
         self.owner, self.name = owner, name
 
     def rebuild(self) -> Any:
-        """Rebuild the member, put it into the class in place of this object, and return it."""
-        built = _rebuilt_member(self.member, self.translate)
-        if self.owner is not None and vars(self.owner).get(self.name) is self:
+        """Rebuild the member and return it; put it into the class in place of this object if it lasts."""
+        member = self.member
+        functions = (member.fget, member.fset, member.fdel) if type(member) is property else (_function_of(member),)
+        lasts = [self.translate(f)[1] for f in functions if f is not None]
+        built = _rebuilt_member(member, self.translate)
+        if all(lasts) and self.owner is not None and vars(self.owner).get(self.name) is self:
             type.__setattr__(self.owner, self.name, built)
         return built
 
@@ -336,7 +357,8 @@ class _Descriptor:
 
     def __get__(self, obj: Any, cls: type | None = None) -> Any:
         rebuilt = self._rebuilt()
-        return rebuilt.__get__(obj, cls) if hasattr(type(rebuilt), "__get__") else rebuilt
+        found = rebuilt.__get__(obj, cls) if hasattr(type(rebuilt), "__get__") else rebuilt
+        return self.translate(found)[0] if rebuilt is self.member else found
 
     @property
     def __isabstractmethod__(self) -> bool:
@@ -395,6 +417,8 @@ def _rebuilt_member(member: Any, translate: Any) -> Any:
     """Return a member of a class, rebuilt if it is a method of any kind."""
     if type(member) is FunctionType:
         return translate(member)[0]
+    if type(member) is _lru_cache_wrapper:
+        return _Descriptor(member, translate)
     if type(member) in (staticmethod, classmethod):
         built = translate(member.__func__)[0]
         return member if built is member.__func__ else type(member)(built)
@@ -417,9 +441,19 @@ def _rebuilt_member(member: Any, translate: Any) -> Any:
     if f"{type(member).__module__}.{type(member).__name__}" in DECORATED:
         return rebuild_decorated(member, translate)
     if any(type(getattr(type(member), name, None)) is FunctionType for name in ("__get__", "__set__")):
+        member = _with_rebuilt_accessors(member, translate) if isinstance(member, property) else member
         kind = _DataDescriptor if hasattr(type(member), "__set__") else _Descriptor
         return kind(member, translate)
     return as_format_string(member)
+
+
+def _with_rebuilt_accessors(member: property, translate: Any) -> property:
+    """Return a property of a class that the program derived from ``property``, with its functions rebuilt."""
+    made = property.__new__(type(member))
+    get, put, delete = [translate(f)[0] for f in (member.fget, member.fset, member.fdel)]
+    property.__init__(made, get, put, delete, member.__doc__)
+    vars(made).update(vars(member))
+    return made
 
 
 def _dict(obj: Any) -> Any:

@@ -80,7 +80,7 @@ def check_axes(convert: type, x: Tracer) -> None:
 def number_from_method(x: Any, name: str) -> Any:
     """Return the traced number that a user's object returns for ``float`` or ``complex``; else the object."""
     if issubclass(type(x), Proxy):
-        return x.as_array()
+        return x.number_by(name)
     method = getattr(type(x), name, None)
     if type(method) is not FunctionType or issubclass(type(x), Tracer):
         return x
@@ -324,6 +324,11 @@ def is_instance(x: Any, classes: Any, /) -> bool:
     return isinstance(x, classes) or (issubclass(type(x), Proxy) and issubclass(x.array_class(), classes))
 
 
+def is_subclass(kind: Any, classes: Any, /) -> bool:
+    """Return ``issubclass(kind, classes)``; a class that represents one derived from ndarray counts as that class."""
+    return issubclass(kind, classes) or issubclass(getattr(kind, "numpy_class", None) or kind, classes)
+
+
 class _Abstract(type):
     """Metaclass of replacements for classes of ``collections.abc`` that treat a traced number as a number."""
 
@@ -334,6 +339,9 @@ class _Abstract(type):
 
     def __subclasscheck__(cls, kind: type) -> bool:
         return issubclass(kind, cls.real)
+
+    def __getitem__(cls, item: Any) -> Any:
+        return cls.real[item]
 
 
 #: Replacements for abstract classes that check for a method: every traced value has the methods of arrays.
@@ -353,5 +361,5 @@ def super_of(cls: Any, *rest: Any) -> Any:
 #: Replacements for classes and functions in calls; for ``super``, in calls with a class.
 CONVERSIONS: dict[Any, Any] = {
     float: as_float, int: as_int, complex: as_complex, type: type_of, map: mapped, hasattr: has_attribute,
-    isinstance: is_instance, super: super_of,
+    isinstance: is_instance, issubclass: is_subclass, super: super_of,
 }  # fmt: skip

@@ -19,6 +19,7 @@ from funcgrad.core import Tracer
 from funcgrad.numpy.concretization import concrete
 from funcgrad.numpy.functional import Broadcast
 from funcgrad.numpy.records import records_from_arrays, records_from_rows, records_of
+from funcgrad.numpy_code.array_functions import ArrayConverter
 from funcgrad.numpy_code.calls import source_name
 from funcgrad.numpy_code.conversions import (
     CONVERSIONS,
@@ -263,6 +264,7 @@ _EXTRA_REPLACEMENTS: dict[Any, Any] = {
     np.broadcast: Broadcast,
     np.recarray: _class_like(np.recarray, _recarray),
     **{getattr(np.rec, name): make for name, make in _RECORD_FUNCTIONS.items()},
+    getattr(sys.modules.get("numpy._core._multiarray_umath"), "_array_converter", None): ArrayConverter,
     np.frompyfunc: Elementwise,
     np.multiply: multiply,
     np.lib.stride_tricks.sliding_window_view: _windows,
@@ -304,6 +306,8 @@ def replacement_in_calls(value: Any) -> Any:
         return scalar_conversion(value)
     if issubclass(type(value), Tracer):  # a lookup would request its hash, which is refused
         return value
+    if value is vars:
+        return _attributes
     try:
         found = CONVERSIONS.get(value)
     except TypeError:  # not hashable
@@ -320,7 +324,7 @@ class MirrorModule(ModuleType):
     Args:
         module: the original module.
         find: the translator. ``find(value)`` returns the replacement for a value that funcgrad has no name for, and
-            whether it is valid in every run; ``find.with_writable_results(fun)`` returns the
+            whether it is valid in every run; ``find.replacement(fun)`` returns the
             replacement for a function of funcgrad.
         names: the global names of a user's module, see ``scope.Globals``; None for modules of NumPy and SciPy.
     """
@@ -344,6 +348,12 @@ def original_module(names: ModuleType) -> ModuleType | None:
     """Return the module that ``names`` replaces if it is a ``MirrorModule``, else None."""
     asked = vars(names).get(_LOOKUP_KEY)
     return None if asked is None else asked.module
+
+
+def _attributes(*args: Any) -> Any:
+    """Return ``vars(x)``; of a module, the replacements for its names."""
+    module = original_module(args[0]) if len(args) == 1 and isinstance(args[0], MirrorModule) else None
+    return vars(*args) if module is None else {name: getattr(args[0], name) for name in vars(module)}
 
 
 #: Key under which a ``MirrorModule`` keeps its ``_NameLookup``. No name of a program can be equal to it.
@@ -389,7 +399,7 @@ class _NameLookup(NamedTuple):
             return with_example_loop(_asserting(value), f"numpy.testing.{name}"), True
         whole = isinstance(value, type) and home == "scipy.sparse"
         ours = value if whole or hasattr(value, "_random_state") else _replacement(home, name, value)
-        return self.find(value) if ours is value else (self.find.with_writable_results(ours), True)
+        return self.find(value) if ours is value else (self.find.replacement(ours), True)
 
 
 def _may_differ(value: Any) -> bool:

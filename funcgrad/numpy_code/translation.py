@@ -33,7 +33,8 @@ from funcgrad.core import READ_ONLY, Primitive, Tracer, describe, is_in_transfor
 from funcgrad.errors import ConversionError
 from funcgrad.numpy.hints import user_line
 from funcgrad.numpy_code import objects, reading
-from funcgrad.numpy_code.array_classes import ArrayObject, array_object
+from funcgrad.numpy_code.array_classes import ArrayObject, array_object, array_of
+from funcgrad.numpy_code.array_functions import dispatching
 from funcgrad.numpy_code.calls import IdentityCache
 from funcgrad.numpy_code.classes import (
     class_of,
@@ -61,7 +62,7 @@ from funcgrad.numpy_code.replacements import PLAIN_TYPES, LatestCache, Run, Smal
 from funcgrad.numpy_code.scope import globals_object, globals_of, importing
 from funcgrad.numpy_code.sparse.objects import replacement_class
 from funcgrad.numpy_code.sparse.recognition import family_replacement, is_sparse_class, is_sparse_family
-from funcgrad.writable import COPY_ON_WRITE, is_buffer, make_buffer
+from funcgrad.writable import COPY_ON_WRITE, Proxy, is_buffer, make_buffer
 
 #: Types of containers that a program adds entries to while it runs.
 _GROWING = frozenset((dict, list, OrderedDict, defaultdict, deque))
@@ -200,9 +201,18 @@ class Translator:
         self.memo()[id(value)] = value, found
         return found, False
 
-    def with_writable_results(self, fun: Any) -> Any:
-        """Return ``fun``, a function of funcgrad or NumPy; on level ``WRITABLE_ARRAYS``, with writable results."""
-        return with_writable_results(fun) if self.level == WRITABLE_ARRAYS and type(fun) in _FUNCTIONS else fun
+    def replacement(self, fun: Any) -> Any:
+        """Return ``fun``, a function of funcgrad or NumPy, such that it calls ``__array_function__`` if NumPy's does.
+
+        On level ``WRITABLE_ARRAYS`` traced values can be written to its results.
+        """
+        if type(fun) not in _FUNCTIONS:
+            return fun
+        return dispatching(with_writable_results(fun) if self.level == WRITABLE_ARRAYS else fun)
+
+    def rebuilt(self, fun: FunctionType) -> Any:
+        """Return a function rebuilt from its code, also one that is otherwise replaced by a function of funcgrad."""
+        return rebuild(fun, self)[0]
 
     def _function(self, value: FunctionType) -> tuple[Any, bool]:
         if value.__module__ in MODULES_WITH_REPLACEMENTS:
@@ -216,7 +226,7 @@ class Translator:
         if value is import_module or (value.__module__, value.__name__) == _MAKER_OF_FUNCTIONS:
             return importing(value, self)
         ours = reading.function_of_texts(counterpart(value))
-        return self.with_writable_results(ours) if _is_array_module(value.__module__) else ours
+        return self.replacement(ours) if _is_array_module(value.__module__) else ours
 
     def _scipy_function(self, value: FunctionType) -> tuple[Any, bool]:
         """Return the replacement for a function of a SciPy module in which rebuilding alone is not enough for some."""
@@ -346,13 +356,18 @@ class Translator:
         ours = (kernel(value) if is_ufunc else None) or counterpart(value)
         if ours is not value:
             if not _is_distribution_class(kind):
-                return self.with_writable_results(ours), True
+                return self.replacement(ours), True
             cls = class_of(kind, self, _is_kept)  # a distribution
             return self._memoise(value, objects.Distribution(ours, make_viewer(kind, cls, self)(value)))
         if is_compiled(value, _is_kept_function):
             traced_form = python_counterpart(value)
             return wrap_compiled(value, None if traced_form is None else self(traced_form)[0]), traced_form is None
-        if has_rebuilt_class(value) or (tree.is_container(kind) and not is_namedtuple_class(kind)) or _is_kept(kind):
+        if (
+            has_rebuilt_class(value)
+            or isinstance(value, Proxy)
+            or (tree.is_container(kind) and not is_namedtuple_class(kind))
+            or _is_kept(kind)
+        ):
             return value, False
         return self._user_object(value, kind)
 
@@ -401,6 +416,7 @@ def _make_read_only(owner: Any, part: Any) -> None:
     Raises:
         ConversionError: traced values were written to ``owner`` already.
     """
+    owner = array_of(owner)
     if not is_buffer(owner) or owner.link is not COPY_ON_WRITE:
         raise ConversionError(
             "a constant array: traced values were written to it, and a part of its memory is read under another name, "
@@ -429,9 +445,15 @@ def _is_rebuilt(value: Any) -> bool:
         return True  # compiled from a text
     if is_kept(module):
         return module.startswith("xarray.") and value.__name__ in REBUILT_METHODS
-    return not is_mirrored(module) or (
-        module.startswith(("scipy.", "statistics", "numpy.ma.")) and counterpart(value) is value
-    )
+    if not is_mirrored(module):
+        return True
+    in_python = module.startswith(("scipy.", "statistics", "numpy.ma.")) or _is_of_numpys_code(module, value.__name__)
+    return in_python and counterpart(value) is value
+
+
+def _is_of_numpys_code(module: str, name: str) -> bool:
+    """Whether a function is one that NumPy's own Python code calls, see ``ArrayObject.run_numpys_code``."""
+    return module.startswith(("numpy._core.", "numpy.lib._")) and name.startswith("_")
 
 
 def _is_kept_function(value: Any) -> bool:
@@ -466,7 +488,7 @@ def _builtin(value: Any, translate: Any) -> Any:
     ours = reading.function_of_texts(counterpart(value))
     if ours is value and is_compiled(value, _is_kept_function):
         return wrap_compiled(value)
-    return translate.with_writable_results(ours) if _is_array_module(value.__module__) else ours
+    return translate.replacement(ours) if _is_array_module(value.__module__) else ours
 
 
 def _builtin_method(value: Any, translate: Any) -> Any:
