@@ -243,6 +243,96 @@ def quantities(x: Any) -> Any:
     return (energy + (0.5 * mass * speeds**2).sum()).to("kJ").magnitude
 
 
+@program("astropy", 7000.0, 0.1)
+def orbital_speed(x: Any) -> Any:
+    import numpy as np
+    from astropy import units as u
+    from astropy.constants import GM_earth
+
+    a = x[0] * u.km
+    r = a * (1 - x[1])
+    period = 2 * np.pi * np.sqrt(a**3 / GM_earth)
+    return np.sqrt(GM_earth * (2 / r - 1 / a)).to("km/s").value + period.to(u.hour).value
+
+
+@program("astropy", 5800.0, 0.5)
+def planck(x: Any) -> Any:
+    import numpy as np
+    from astropy import units as u
+    from astropy.constants import c, h, k_B
+
+    temperature, wavelength = x[0] * u.K, x[1] * u.um
+    radiance = 2 * h * c**2 / wavelength**5 / np.expm1((h * c / (wavelength * k_B * temperature)).decompose())
+    return np.log10(radiance.to_value("W / m3"))
+
+
+@program("astropy", 1.0, 2.0)
+def planet(x: Any) -> Any:
+    import numpy as np
+    from astropy import units as u
+    from astropy.constants import G, M_sun
+
+    r = np.array([1.0, 0.0]) * u.AU * x[0]
+    v = np.array([0.0, 15.0]) * u.km / u.s * x[1]
+    for _ in range(5):
+        v = v - G * M_sun * r / np.linalg.norm(r) ** 3 * (5 * u.day)
+        r = r + v * (5 * u.day)
+    return np.concatenate([r, np.cumsum(r)]).to_value(u.AU).sum()
+
+
+@program("astropy", 1.0, 0.2)
+def separation(x: Any) -> Any:
+    from astropy import units as u
+    from astropy.coordinates import SkyCoord
+
+    return SkyCoord(x[0] * u.rad, x[1] * u.rad).separation(SkyCoord(0.3 * u.rad, 0.4 * u.rad)).degree
+
+
+@program("astropy", 70.0, 0.3)
+def expansion(x: Any) -> Any:
+    from astropy.cosmology import FlatLambdaCDM
+
+    return FlatLambdaCDM(H0=x[0], Om0=x[1]).H(0.5).value
+
+
+@program("unyt", 300.0, 2.0)
+def ideal_gas(x: Any) -> Any:
+    import numpy as np
+    import unyt as u
+
+    gas = 8.314 * u.J / u.mol / u.K
+    pressures = (2.0 * u.mol) * gas * u.unyt_array([x[0], 2 * x[0]], "K") / (x[1] * u.m**3)
+    return float((np.mean(pressures) + np.linalg.norm(pressures)).to("kPa"))
+
+
+@program("unyt", 1.3, 2.0)
+def year(x: Any) -> Any:
+    import numpy as np
+    import unyt as u
+    from unyt.physical_constants import G, solar_mass
+
+    return (2 * np.pi * np.sqrt((x[0] * u.AU) ** 3 / (G * solar_mass * x[1]))).to("yr").value
+
+
+@program("quantities", 1.2, 2.0)
+def kinetic_energy(x: Any) -> Any:
+    import quantities as pq
+
+    return float((0.5 * pq.Quantity(x[0], "kg") * pq.Quantity(x[1], "km/hour") ** 2).rescale("J"))
+
+
+@program("pint", 3.0, 2.0)
+def geometry(x: Any) -> Any:
+    import math
+
+    import numpy as np
+    import pint
+
+    q = x * pint.get_application_registry().m
+    parts = np.concatenate([q, np.where(q > q[1], q, 2 * q)])
+    return math.sin(x[0]) + (np.linalg.norm(parts) + np.sum(parts) + np.sqrt(np.dot(q, q))).m_as("cm")
+
+
 @program("colour-science", 0.3, 0.4, 0.2)
 def lightness(x: Any) -> Any:
     from colour import XYZ_to_Lab, XYZ_to_xyY

@@ -61,6 +61,7 @@ PINNED = {
     "pyriemann": "0.12",
     "pytransform3d": "3.17.0",
     "quantecon": "0.11.4",
+    "quantities": "0.16.4",
     "ruptures": "1.1.10",
     "scikit-rf": "2.2.0",
     "seawater": "3.3.5",
@@ -71,6 +72,7 @@ PINNED = {
     "tmm": "0.2.0",
     "transforms3d": "0.4.2",
     "uncertainties": "3.2.3",
+    "unyt": "3.2.0",
 }
 #: Number of runs with autograd and with funcgrad, in turn.
 TURNS = 3
