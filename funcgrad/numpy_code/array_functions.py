@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache, wraps
 from typing import Any
 
@@ -75,6 +75,26 @@ def _owners(values: Any) -> Iterator[Any]:
             yield x
 
 
+#: Types known to have no ``__array_function__`` of their own: most calls look them up here only.
+_CHECKED = set(_ORDINARY)
+
+
+def _has_owner(values: Iterable[Any]) -> bool:
+    """Whether ``_owners`` yields a value."""
+    for x in values:
+        kind = type(x)
+        if kind in _CHECKED:
+            continue
+        if kind is list or kind is tuple:
+            if not _CHECKED.issuperset(map(type, x)) and _has_owner(x):
+                return True
+        elif defines_functions(kind):
+            return True
+        else:
+            _CHECKED.add(kind)
+    return False
+
+
 @cache
 def dispatching(fun: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function of funcgrad such that it calls ``__array_function__`` of its arguments if NumPy's does."""
@@ -84,14 +104,11 @@ def dispatching(fun: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(fun)
     def made(*args: Any, **kwargs: Any) -> Any:
-        for x in args:
-            if type(x) not in _ORDINARY:
-                break
-        else:
-            if not kwargs:
-                return fun(*args)
-        owners = list(_owners((*args, *kwargs.values())))
-        return _call_owner(made, owners, args, kwargs) if owners else fun(*args, **kwargs)
+        if kwargs:
+            if _has_owner(args) or _has_owner(kwargs.values()):
+                return _call_owner(made, list(_owners((*args, *kwargs.values()))), args, kwargs)
+            return fun(*args, **kwargs)
+        return _call_owner(made, list(_owners(args)), args, kwargs) if _has_owner(args) else fun(*args)
 
     def implementation(*args: Any, **kwargs: Any) -> Any:
         owner: Any = next((x for x in _owners((*args, *kwargs.values())) if isinstance(x, Proxy)), None)
