@@ -269,9 +269,9 @@ def is_as_written() -> bool:
 
 
 #: How much is rebuilt (the level) of each function that was called before, by its code; 0 for nothing.
-_LEVELS_BY_CODE = IdentityCache()
-#: Entries of ``_LEVELS_BY_CODE``, by the ``id`` of the code.
-known_codes = _LEVELS_BY_CODE.entries
+_KNOWN = IdentityCache()
+#: Entries of ``_KNOWN``, by the ``id`` of the code.
+known_codes = _KNOWN.entries
 #: What the functions with a code held when they were looked at, see ``held_by``.
 _HELD = IdentityCache()
 #: Weak references to the codes that the function with a code named when it was looked at.
@@ -316,7 +316,7 @@ def rebuilt_if_known(fun: Any, args: tuple[Any, ...] = ()) -> Any:
     level = None if found is None or found() is not code else found.stored
     if level is None and not is_as_written() and calls_minpack(fun):  # a conversion in it would print an error
         level = FUNCTIONS
-        _LEVELS_BY_CODE.put(code, level)
+        _KNOWN.put(code, level)
     given = fun if not level or is_as_written() else _rebuilt(fun, code, level)
     if level == WRITABLE_ARRAYS:
         return given
@@ -350,8 +350,8 @@ def _note_looked_at(fun: Any, code: CodeType, held: Any) -> None:
     """
     before = _HELD.get(code) or ()
     _HELD.put(code, {held, *(before if len(before) < _MANY else ())})
-    if not held and _LEVELS_BY_CODE.get(code) is None:
-        _LEVELS_BY_CODE.put(code, 0)
+    if not held and _KNOWN.get(code) is None:
+        _KNOWN.put(code, 0)
     key = id(code)
 
     def forget(_: Any) -> None:
@@ -550,7 +550,7 @@ def _can_be_rebuilt(fun: Any) -> bool:
 def _remember(fun: Any, level: int) -> None:
     code = _code_of(fun)
     if code is not None:
-        _LEVELS_BY_CODE.put(code, level)
+        _KNOWN.put(code, level)
 
 
 def is_conversion(error: BaseException, before: BaseException | None = None) -> bool:
