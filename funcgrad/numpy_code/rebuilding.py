@@ -352,11 +352,11 @@ def _note_looked_at(fun: Any, code: CodeType, held: Any) -> None:
     _HELD.put(code, {held, *(before if len(before) < _MANY else ())})
     if not held and _KNOWN.get(code) is None:
         _KNOWN.put(code, 0)
-    key = id(code)
+    key, known, looked_at = id(code), known_codes, _HELD.entries
 
-    def forget(_: Any) -> None:
-        known_codes.pop(key, None)
-        _HELD.entries.pop(key, None)
+    def forget(_: Any) -> None:  # at the end of Python too, when the names of modules are gone
+        known.pop(key, None)
+        looked_at.pop(key, None)
 
     _NAMED.put(code, [ref(named, forget) for named in codes_named_by(fun)])
 
