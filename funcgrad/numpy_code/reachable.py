@@ -47,7 +47,7 @@ def reachable(fun: Any) -> Iterator[Any]:
         seen[id(value)] = value
         yield value
         if kind is FunctionType:
-            waiting += () if _is_of_library(value) else [*_named(value), *contents(value)]
+            waiting += () if is_of_library(value) else [*_named(value), *contents(value)]
         elif kind is MethodType:
             waiting += [value.__func__, value.__self__]
         elif kind is type or issubclass(kind, type):
@@ -62,7 +62,7 @@ def reachable(fun: Any) -> Iterator[Any]:
 def own_codes(values: Iterable[Any]) -> Iterator[CodeType]:
     """Yield the codes of the functions among ``values`` that are not of a library."""
     for value in values:
-        if type(value) is FunctionType and not _is_of_library(value):
+        if type(value) is FunctionType and not is_of_library(value):
             yield value.__code__
 
 
@@ -87,11 +87,11 @@ def names_in(code: CodeType) -> set[str]:
     return set(code.co_names).union(*[names_in(c) for c in code.co_consts if type(c) is CodeType])
 
 
-def _is_of_library(x: FunctionType | type) -> bool:
+def is_of_library(x: Any) -> bool:
     """Whether a function or class is of Python, or of a package whose code is not looked at."""
     if isinstance(x, type):
         return not x.__flags__ & _MADE or _is_library(x.__module__)
-    return _is_library(x.__globals__.get("__name__"))
+    return type(x) is FunctionType and _is_library(x.__globals__.get("__name__"))
 
 
 def _is_library(module: Any) -> bool:
@@ -99,7 +99,7 @@ def _is_library(module: Any) -> bool:
 
 
 def _defined_in(kind: type) -> list[Any]:
-    return [x for base in kind.__mro__ if not _is_of_library(base) for x in vars(base).values()]
+    return [x for base in kind.__mro__ if not is_of_library(base) for x in vars(base).values()]
 
 
 def _in_slots(value: Any) -> list[Any]:

@@ -22,7 +22,7 @@ from funcgrad.numpy_code.calls import IdentityCache
 from funcgrad.numpy_code.classes import has_rebuilt_class, original, with_original_namedtuples
 from funcgrad.numpy_code.functions import Built, has_same_values, rebuild_closure
 from funcgrad.numpy_code.overwriting import FirstCall
-from funcgrad.numpy_code.reachable import calls_minpack, codes_named_by, deciding, held_by
+from funcgrad.numpy_code.reachable import calls_minpack, codes_named_by, deciding, held_by, is_of_library
 from funcgrad.numpy_code.reading import reads_texts
 from funcgrad.numpy_code.replacements import PLAIN_TYPES, end_run, run_of_thread
 from funcgrad.numpy_code.scope import globals_object, refresh
@@ -318,7 +318,7 @@ def rebuilt_if_known(fun: Any, args: tuple[Any, ...] = ()) -> Any:
         level = FUNCTIONS
         _KNOWN.put(code, level)
     given = fun if not level or is_as_written() else _rebuilt(fun, code, level)
-    if level == WRITABLE_ARRAYS:
+    if level == WRITABLE_ARRAYS or is_of_library(fun):  # funcgrad's own functions let the user's look for themselves
         return given
     held = held_by(fun, args)
     looked_at = _HELD.entries.get(id(code))
