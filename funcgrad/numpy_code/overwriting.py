@@ -83,9 +83,9 @@ class _Look:
         self.writes = outer is not None and outer.writes  # a record of a write does not refer to what is written
         self._outer, self._stack = outer, stack
         self._left, self._bytes = _MOST_OPERATIONS, _MOST_BYTES
-        self._noted: dict[int, tuple[np.ndarray, Any, str]] = {}
+        self._noted: dict[int, tuple[np.ndarray, Any, str, bool]] = {}
         self._noted_before = set(outer._noted) if type(outer) is _Look else set()
-        self.saw_operations = self._records = False
+        self.saw_operations = False
 
     @property
     def dropped(self) -> list[Any]:
@@ -99,14 +99,14 @@ class _Look:
     def process(self, trace: Trace, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Let ``trace`` process the operation."""
         if self._left and self._bytes >= 0:
+            keeps = type(trace) not in _WITHOUT_RECORDS
             for x in args:
                 if issubclass(type(x), np.ndarray):
-                    self._note(x, primitive.name)
+                    self._note(x, primitive.name, keeps)
             self._left -= 1
         else:
             self._stack.close()
         self.saw_operations = True
-        self._records = self._records or type(trace) not in _WITHOUT_RECORDS
         process = trace.process if self._outer is None else partial(self._outer.process, trace)
         return process(primitive, args, params)
 
@@ -119,10 +119,12 @@ class _Look:
         """Return the watcher of a backward pass inside of the function."""
         return None if self._outer is None else self._outer.backward_pass(pending)
 
-    def _note(self, x: np.ndarray, name: str) -> None:
-        if id(x) not in self._noted:
+    def _note(self, x: np.ndarray, name: str, keeps: bool) -> None:
+        """Note an array; anew if an operation ``keeps`` it, and those before did not."""
+        before = self._noted.get(id(x))
+        if before is None or (keeps and not before[-1]):
             self._bytes -= x.nbytes
-            self._noted[id(x)] = x, _numbers(x), name
+            self._noted[id(x)] = x, _numbers(x), name, keeps
 
     def forget(self) -> None:
         """Let the look around this one forget the arrays that it noted since: the function may run again."""
@@ -134,12 +136,14 @@ class _Look:
         """Whether all noted arrays have their numbers still.
 
         Raises:
-            ConversionError: one has other numbers, and there are records, which refer to it.
+            ConversionError: one has other numbers, and a record refers to it.
         """
-        for x, numbers, name in self._noted.values():
-            if _numbers(x) != numbers:
-                if not self._records:
-                    return False
+        unchanged = True
+        for x, numbers, name, is_kept in self._noted.values():
+            if _numbers(x) == numbers:
+                continue
+            unchanged = False
+            if is_kept:
                 error = ConversionError(
                     f"{name}: the function changed an array after this operation had used it, got {x.dtype}"
                     f"{list(x.shape)}, so that reverse mode would use the new numbers. Make a new array, as w = w * "
@@ -147,7 +151,7 @@ class _Look:
                 )
                 error.overwritten = True
                 raise error
-        return True
+        return unchanged
 
 
 def _numbers(x: np.ndarray) -> Any:

@@ -314,9 +314,6 @@ def rebuilt_if_known(fun: Any, args: tuple[Any, ...] = ()) -> Any:
         return fun
     found = known_codes.get(id(code))
     level = None if found is None or found() is not code else found.stored
-    if level is None and not is_as_written() and calls_minpack(fun):  # a conversion in it would print an error
-        level = FUNCTIONS
-        _KNOWN.put(code, level)
     given = fun if not level or is_as_written() else _rebuilt(fun, code, level)
     if level == WRITABLE_ARRAYS or is_of_library(fun):  # funcgrad's own functions let the user's look for themselves
         return given
@@ -324,6 +321,9 @@ def rebuilt_if_known(fun: Any, args: tuple[Any, ...] = ()) -> Any:
     looked_at = _HELD.entries.get(id(code))
     if looked_at is not None and looked_at() is code and held in looked_at.stored:
         return given
+    if level is None and not is_as_written() and calls_minpack(fun):  # a conversion in it would print an error
+        _KNOWN.put(code, FUNCTIONS)
+        given = Rebuilt(fun, FUNCTIONS)
     return FirstCall(given, lambda: _note_looked_at(fun, code, held))
 
 

@@ -106,6 +106,21 @@ def test_newton_of_arrays():
         jacobian(lambda a: optimize.newton(lambda x: x + 0.5 * x[::-1] - a, np.ones(2)))(np.ones(2))
 
 
+@pytest.mark.parametrize(
+    "solve",
+    [
+        lambda a: so.fsolve(lambda x: a * x**2 - 1.0, 1.0)[0],
+        lambda a: so.root(lambda x: a * x**2 - 1.0, 1.0).x[0],
+        lambda a: so.leastsq(lambda x: a * x**2 - 1.0, 1.0)[0][0],
+    ],
+    ids=["fsolve", "root", "leastsq"],
+)
+def test_first_call_of_minpack_prints_nothing(solve, capfd):
+    """Check that no traced number reaches MINPACK, which prints the error of its conversion."""
+    assert grad(solve)(4.0) == pytest.approx(-0.0625, rel=1e-6)
+    assert capfd.readouterr().err == ""
+
+
 def test_fsolve_and_root():
     equations = lambda p, r: [p[0] ** 2 + p[1] ** 2 - r**2, p[0] - p[1] * r]
     exact = lambda r: np.array([r * r, r]) / np.sqrt(1 + r * r)
