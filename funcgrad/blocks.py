@@ -153,7 +153,7 @@ class Block:
             none_open()
         lock = Lock()
         leave: Any = partial(lock.__exit__)
-        leave.lock, leave.state = lock, self._change(current())
+        leave.lock, leave.state, leave.is_over = lock, self._change(current()), False
         _blocks.set((ref(leave), _innermost()))
         open_exits.append(ref(leave))
         for trace in active_traces():
@@ -179,10 +179,23 @@ def _innermost() -> Any:
     entry = _blocks.get()
     while entry is not None:
         leave = entry[0]()
-        if leave is not None and leave.lock.locked():
+        if leave is not None and leave.lock.locked() and not leave.is_over:
             break
         entry = entry[1]
     return entry
+
+
+def end_early(watcher: Watcher) -> None:
+    """End the block that brought this watcher, before its ``with`` statement is left."""
+    entry, own = _blocks.get(), None
+    while entry is not None:
+        leave = entry[0]()
+        own = entry[0] if leave is not None and leave.state.watcher is watcher else own  # blocks inside took it over
+        entry = entry[1]
+    if own is not None and (leave := own()) is not None:
+        leave.is_over = True
+        if own in open_exits:
+            open_exits.remove(own)
 
 
 def current() -> State:

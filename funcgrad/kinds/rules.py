@@ -169,7 +169,7 @@ def _call_protocol_of(operand: Any, primitive: Primitive, args: tuple[Any, ...],
         override = backend.override_of(operand)
         return NotImplemented if override is None else override(operand, numpys, "__call__", *args)
     by_functions = getattr(type(operand), "__array_function__", None)
-    if by_functions is None or type(numpys) is not _DISPATCHER:
+    if by_functions in (None, np.ndarray.__array_function__) or type(numpys) is not _DISPATCHER:
         return NotImplemented
     return by_functions(operand, numpys, (type(operand),), args, {})
 

@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable
-from contextlib import ExitStack
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from funcgrad.batching import BatchTrace
-from funcgrad.blocks import Block, Watcher, current
+from funcgrad.blocks import Block, Watcher, current, end_early
 from funcgrad.core import Primitive, Trace
 from funcgrad.errors import ConversionError
 from funcgrad.forward import ForwardTrace
@@ -49,9 +48,8 @@ class FirstCall:
         Raises:
             ConversionError: an operation used an array that the function changed afterwards.
         """
-        with ExitStack() as stack:
-            look = _Look(current().watcher, stack)
-            stack.enter_context(Block(lambda state: state._replace(watcher=look)))
+        look = _Look(current().watcher)
+        with Block(lambda state: state._replace(watcher=look)):
             try:
                 out = self.fun(*args, **kwargs)
                 unchanged = look.is_unchanged()
@@ -71,17 +69,16 @@ class _Look:
 
     Args:
         outer: the watcher around this one, which does all else; or None.
-        stack: what to close when enough operations were looked at.
 
     Attributes:
         saw_operations: whether there was an operation on traced values.
     """
 
-    def __init__(self, outer: Watcher | None, stack: ExitStack) -> None:
+    def __init__(self, outer: Watcher | None) -> None:
         self.nans, self.all = outer is not None and outer.nans, outer is not None and outer.all
         self.meter = None if outer is None else outer.meter
         self.writes = outer is not None and outer.writes  # a record of a write does not refer to what is written
-        self._outer, self._stack = outer, stack
+        self._outer = outer
         self._left, self._bytes = _MOST_OPERATIONS, _MOST_BYTES
         self._noted: dict[int, tuple[np.ndarray, Any, str, bool]] = {}
         self._noted_before = set(outer._noted) if type(outer) is _Look else set()
@@ -105,7 +102,7 @@ class _Look:
                     self._note(x, primitive.name, keeps)
             self._left -= 1
         else:
-            self._stack.close()
+            end_early(self)
         self.saw_operations = True
         process = trace.process if self._outer is None else partial(self._outer.process, trace)
         return process(primitive, args, params)
