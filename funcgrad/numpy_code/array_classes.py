@@ -109,12 +109,13 @@ class ArrayObject(Proxy, metaclass=_ArrayClass):
         return getattr(self, name)() if is_own else self._val
 
     def as_result(self) -> Any:
-        """Return the array; refuse if the class has arithmetic of its own.
+        """Return the array; refuse if the class has operators or functions of its own.
 
         Raises:
-            InputError: the class defines operators, so that the array alone may be another value.
+            InputError: it has, as quantities do, so that the array alone may be another value.
         """
-        if type(self).has_own_arithmetic:
+        kind = type(self)
+        if kind.has_own_arithmetic and (kind.has_own_functions or not kind.has_own_ufuncs):
             raise InputError(
                 f"{type(self).__name__}: a transform returns arrays and numbers, and this class has arithmetic of its "
                 f"own, such as units, got {describe(self._val)}{user_line()}. Return numpy.asarray(x)."
