@@ -236,8 +236,14 @@ class Translator:
         if found is None:
             found, lasts = rebuild(value, self) if _is_rebuilt(value) else (self._counterpart(value), True)
         whole = with_wrapper(value, found)
-        if lasts and whole is not found:
+        if whole is found:
+            return found, lasts
+        if lasts:
             self.functions.put(value, whole)
+        elif (closed := self.closures.get(value)) is not None:
+            self.closures[value] = whole, closed[1]
+        else:
+            self._memoise(value, whole)
         return whole, lasts
 
     def _module(self, module: ModuleType) -> ModuleType:
