@@ -11,7 +11,7 @@ import inspect
 import operator
 import sys
 from collections.abc import Callable
-from types import MethodType
+from types import FunctionType, MethodType
 from typing import Any, Generic, NoReturn, ParamSpec, TypeVar
 
 import numpy as np
@@ -107,10 +107,13 @@ class Transformed(Generic[P, R]):
         given: Any = self._rebuilt
         if given is None or last_entered() is not None:
             given = self.fun
-            known = known_codes.get(id(getattr(given, "__code__", None)))
+            alone = type(given) is FunctionType and not (
+                given.__closure__ or given.__defaults__ or given.__kwdefaults__
+            )
+            known = known_codes.get(id(given.__code__)) if alone else None
             argnums: Any = getattr(options, "argnums", 0)
             decides: Any = kwargs or argnums or not DATA_TYPES.issuperset(map(type, args))
-            # not known to run as it is written, whatever it gets
+            # not known to run as it is written: what it holds or gets may decide which code runs
             if type(given) is not Transformed and (known is None or known.stored or decides):
                 given = self._rebuilt_if_known(args, kwargs)
         outer_refusals = take_refusal() if pending_refusals else None

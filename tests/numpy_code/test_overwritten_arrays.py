@@ -405,6 +405,21 @@ class Decaying(Plain):
         w *= 0.5
 
 
+def scheduled(rate):
+    def fun(x):
+        w = np.ones(3)
+        y = (x * w).sum()
+        if callable(rate):
+            rate(w)
+        return y + (x * w).sum()
+
+    return fun
+
+
+def halved(w):
+    w *= 0.5
+
+
 def doubles(w):
     w *= 2.0
 
@@ -436,6 +451,7 @@ def test_function_is_looked_at_again_with_more_steps():
 
 def test_function_is_looked_at_again_with_another_class_function_or_option():
     for plain, changing, factor in [
+        (lambda: grad(scheduled(0.5))(X), lambda: grad(scheduled(halved))(X), 1.5),
         (lambda: grad(Plain().value)(X), lambda: grad(Decaying().value)(X), 1.5),
         (lambda: grad(steps)(X, lambda w: None), lambda: grad(steps)(X, doubles), 3.0),
         (lambda: grad(steps)(X, None), lambda: grad(steps)(X, kind="double"), 3.0),
