@@ -16,15 +16,15 @@ from typing import Any, Generic, NoReturn, ParamSpec, TypeVar
 
 import numpy as np
 
-from funcgrad.blocks import last_entered
 from funcgrad.core import describe
 from funcgrad.errors import ConcretizationError, InputError, ShapeError, short_repr
 from funcgrad.numpy.hints import add_hint
 from funcgrad.numpy.tables import LIBRARIES, REGISTERED, register_loaded
 from funcgrad.numpy_code import (
     DATA_TYPES,
-    Rebuilt,
+    Choice,
     check_refused,
+    choice_for_next_call,
     deciding,
     is_conversion,
     known_codes,
@@ -35,6 +35,8 @@ from funcgrad.numpy_code import (
 )
 from funcgrad.shared_state import pending_refusals
 
+#: Number of calls after which the choice is not noted any more: what the function holds changes with each.
+_MOST_CHOICES = 5
 Argnums = int | tuple[int, ...]
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -99,23 +101,16 @@ class Transformed(Generic[P, R]):
         self.fun = fun
         self.options = options
         self.summary = summary
-        self._rebuilt: Rebuilt | None = None
+        self._choice: Choice | None = None
+        self._calls = 0
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Run the transformed function."""
-        run, options = self.run, self.options
-        given: Any = self._rebuilt
-        if given is None or last_entered() is not None:
-            given = self.fun
-            alone = type(given) is FunctionType and not (
-                given.__closure__ or given.__defaults__ or given.__kwdefaults__
-            )
-            known = known_codes.get(id(given.__code__)) if alone else None
-            argnums: Any = getattr(options, "argnums", 0)
-            decides: Any = kwargs or argnums or not DATA_TYPES.issuperset(map(type, args))
-            # not known to run as it is written: what it holds or gets may decide which code runs
-            if type(given) is not Transformed and (known is None or known.stored or decides):
-                given = self._rebuilt_if_known(args, kwargs)
+        run, options, given, choice = self.run, self.options, self.fun, self._choice
+        if choice is not None:
+            given = choice.given if choice.fits(given, args, kwargs) else self._choose(args, kwargs)
+        elif self._calls or not self._runs_as_it_is(args, kwargs):
+            given = self._choose(args, kwargs)
         outer_refusals = take_refusal() if pending_refusals else None
         try:
             found = run(given, options, args, kwargs)
@@ -134,15 +129,34 @@ class Transformed(Generic[P, R]):
             if pending_refusals or outer_refusals is not None:
                 restore_refusal(outer_refusals)
 
-    def _rebuilt_if_known(self, args: Any, kwargs: Any) -> Any:
-        given = rebuilt_if_known(self.fun, deciding(args, kwargs, getattr(self.options, "argnums", 0)))
-        if type(given) is Rebuilt and given.notices_writes:
-            self._rebuilt = given
+    def _runs_as_it_is(self, args: Any, kwargs: Any) -> bool:
+        """Whether the function is known to run as it is. Asked in the first call, often the only one."""
+        self._calls, fun = 1, self.fun
+        if type(fun) is not FunctionType:
+            return type(fun) is Transformed
+        known = known_codes.get(id(fun.__code__))
+        if known is None or not known.stored.runs_as_it_is or kwargs or getattr(self.options, "argnums", 0):
+            return False
+        try:
+            for cell in fun.__closure__ or ():
+                if type(cell.cell_contents) not in DATA_TYPES:
+                    return False
+        except ValueError:  # the variable has no value yet
+            return False
+        return not (fun.__defaults__ or fun.__kwdefaults__) and DATA_TYPES.issuperset(map(type, args))
+
+    def _choose(self, args: Any, kwargs: Any) -> Any:
+        """Return what runs in place of the function, and note it for the next call."""
+        before = None if self._choice is None else self._choice.given
+        given = rebuilt_if_known(self.fun, deciding(args, kwargs, getattr(self.options, "argnums", 0)), before)
+        if 1 < self._calls < _MOST_CHOICES:
+            self._choice = choice_for_next_call(self.fun, given, args, kwargs)
+        self._calls += 1
         return given
 
     def _retry_rebuilt(self, given: Any, error: Exception, args: Any, kwargs: Any) -> R:
         """Run the call again with the function rebuilt; the function as written would lose the derivative."""
-        run, options, self._rebuilt = self.run, self.options, None
+        run, options, self._choice = self.run, self.options, None
         try:
             found: R = retry_rebuilt(self.fun, given, lambda fun: run(fun, options, args, kwargs), error)
             return found

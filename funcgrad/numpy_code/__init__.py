@@ -1,5 +1,6 @@
 """Run functions written for NumPy, SciPy and ``math`` unchanged, with funcgrad's functions in place of theirs."""
 
+from funcgrad.numpy_code.known import Choice, known_codes
 from funcgrad.numpy_code.overwriting import FirstCall
 from funcgrad.numpy_code.reachable import DATA_TYPES, deciding
 from funcgrad.numpy_code.rebuilding import (
@@ -7,10 +8,10 @@ from funcgrad.numpy_code.rebuilding import (
     SelfRebuilding,
     as_written,
     check_refused,
+    choice_for_next_call,
     is_as_written,
     is_conversion,
     is_rebuilt,
-    known_codes,
     rebuilt_if_known,
     restore_refusal,
     retry_rebuilt,
@@ -21,6 +22,9 @@ from funcgrad.numpy_code.rebuilding import (
 
 __all__ = [
     "DATA_TYPES",
+    "Choice",
+    "choice_for_next_call",
+    "known_codes",
     "FirstCall",
     "Rebuilt",
     "SelfRebuilding",
@@ -33,7 +37,6 @@ __all__ = [
     "is_conversion",
     "is_rebuilt",
     "restore_refusal",
-    "known_codes",
     "rebuilt_if_known",
     "run_anywhere",
     "take_refusal",

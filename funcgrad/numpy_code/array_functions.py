@@ -75,6 +75,7 @@ def _owners(values: Any) -> Iterator[Any]:
             yield x
 
 
+_ARRAYS = frozenset((Tracer, np.ndarray))
 #: Types known to have no ``__array_function__`` of their own: most calls look them up here only.
 _CHECKED = set(_ORDINARY)
 
@@ -102,13 +103,17 @@ def dispatching(fun: Callable[..., Any]) -> Callable[..., Any]:
     if numpys is None or getattr(fun, "dispatches", False):
         return fun
 
+    plain = getattr(fun, "of_arrays", fun)
+
     @wraps(fun)
     def made(*args: Any, **kwargs: Any) -> Any:
-        if kwargs:
-            if _has_owner(args) or _has_owner(kwargs.values()):
-                return _call_owner(made, list(_owners((*args, *kwargs.values()))), args, kwargs)
-            return fun(*args, **kwargs)
-        return _call_owner(made, list(_owners(args)), args, kwargs) if _has_owner(args) else fun(*args)
+        if not kwargs:
+            if len(args) == 1 and type(args[0]) in _ARRAYS:  # what an operation on a few numbers can afford
+                return plain(args[0])
+            return _call_owner(made, list(_owners(args)), args, kwargs) if _has_owner(args) else fun(*args)
+        if _has_owner(args) or _has_owner(kwargs.values()):
+            return _call_owner(made, list(_owners((*args, *kwargs.values()))), args, kwargs)
+        return fun(*args, **kwargs)
 
     def implementation(*args: Any, **kwargs: Any) -> Any:
         owner: Any = next((x for x in _owners((*args, *kwargs.values())) if isinstance(x, Proxy)), None)

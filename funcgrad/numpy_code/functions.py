@@ -19,7 +19,7 @@ from funcgrad.numpy_code.conversions import holds_traced
 from funcgrad.numpy_code.examples import is_public, with_example_loop
 from funcgrad.numpy_code.local_calls import with_local_calls
 from funcgrad.numpy_code.names import public_modules_of
-from funcgrad.numpy_code.replacements import PLAIN_TYPES
+from funcgrad.numpy_code.replacements import PLAIN_TYPES, current_run
 from funcgrad.numpy_code.scope import globals_object, globals_of, replaced_calls
 
 _EMPTY: Any = object()
@@ -159,26 +159,31 @@ def _is_inert(names: dict[str, Any]) -> bool:
     return all(type(value) in _INERT or name == "__builtins__" for name, value in names.items())
 
 
-def rebuild_closure(fun: FunctionType, translate: Any) -> Built | None:
-    """Return ``fun`` rebuilt at once if its code is known and its closure variables need no replacement, else None.
+def rebuild_closure(fun: FunctionType, translate: Any) -> tuple[Built, bool] | None:
+    """Return ``fun`` rebuilt at once, and whether it lasts while its closure variables keep their values.
 
     A loop makes such functions again and again, and runs each once. Nothing keeps the rebuilt function, so
-    it has the code and the closure variables only.
+    it has the code and the closure variables only. If its code is not known, or a variable has a value for which the
+    replacement is not known, the result is None.
     """
-    code = fun.__code__
-    plan: _Plan | None = translate.plans.get(code)
+    plan: _Plan | None = translate.plans.get(fun.__code__)
     if plan is None or plan.assigns or plan.module != fun.__module__ or fun.__defaults__ or fun.__kwdefaults__:
         return None
-    cells, kept, watched = fun.__closure__ or (), translate.unreplaced_types, []
-    try:
-        for cell in cells:
-            value = cell.cell_contents
-            if type(value) not in kept:
+    kept, lasting, cells, watched = translate.unreplaced_types, True, [], []
+    for cell in fun.__closure__ or ():
+        value = _content(cell)
+        kind, new = type(value), cell
+        if kind not in kept:
+            if kind in translate.viewers:
+                new, lasting = CellType(translate.owner(value, current_run())), False
+            elif kind is FunctionType and (known := translate.functions.get(value)) is not None:
+                new = CellType(known)
+            else:
                 return None
-            watched.append((cell, value))
-    except ValueError:  # a variable has no value yet
-        return None
-    return FunctionType(plan.code, globals_of(fun.__globals__, translate).fast, None, None, cells), watched
+        cells.append(new)
+        watched.append((cell, value))
+    names = globals_of(fun.__globals__, translate).fast
+    return (FunctionType(plan.code, names, None, None, tuple(cells)), watched), lasting
 
 
 def _cells(fun: FunctionType, plan: _Plan) -> tuple[tuple[CellType, ...], _Cells, _Cells]:

@@ -54,8 +54,8 @@ def accepting_objects(home: str, name: str, operation: Any) -> Any:
 
         def call(x: Any = _ABSENT, /, *args: Any, **kwargs: Any) -> Any:
             kind = type(x)
-            if kind in _ARRAYS:  # this quick look is what an operation on a few numbers can afford
-                return operation(x, *args, **kwargs) if args or kwargs else operation(x)
+            if kind in _ARRAYS:
+                return operation(x, *args, **kwargs)
             if x is _ABSENT:
                 return operation(**kwargs)
             if name in _OF_OBJECTS and (found := getattr(kind, "call_function", None)) is not None:
@@ -76,7 +76,9 @@ def accepting_objects(home: str, name: str, operation: Any) -> Any:
 
     else:
         return operation
-    return wraps(operation)(call)
+    accepting: Any = wraps(operation)(call)
+    accepting.of_arrays = operation  # the same for one argument that is an ordinary array
+    return accepting
 
 
 def _sorted(x: Any, axis: Any = -1, *args: Any, **kwargs: Any) -> Any:

@@ -113,13 +113,18 @@ def _in_slots(value: Any) -> list[Any]:
     return found
 
 
-def attributes(value: Any) -> list[Any]:
-    """Return the attributes of an object without asking its class, which may make attributes up."""
+def dictionary_of(value: Any) -> dict[str, Any] | None:
+    """Return the attributes of an object without asking its class, which may make attributes up; None if unknown."""
     try:
         own = object.__getattribute__(value, "__dict__")
     except Exception:  # it has none, or its class computes it
-        return []
-    return list(own.values()) if type(own) is dict else []
+        return None
+    return own if type(own) is dict else None
+
+
+def attributes(value: Any) -> list[Any]:
+    """Return the values of the attributes of an object."""
+    return list((dictionary_of(value) or {}).values())
 
 
 def contents(fun: FunctionType) -> list[Any]:
@@ -127,11 +132,12 @@ def contents(fun: FunctionType) -> list[Any]:
     found = list(fun.__defaults__) if fun.__defaults__ else []
     if fun.__kwdefaults__:
         found += fun.__kwdefaults__.values()
-    for cell in fun.__closure__ or ():
-        try:
-            found.append(cell.cell_contents)
-        except ValueError:  # the variable has no value yet
-            pass
+    if fun.__closure__:
+        for cell in fun.__closure__:
+            try:
+                found.append(cell.cell_contents)
+            except ValueError:  # the variable has no value yet
+                pass
     return found
 
 
@@ -156,6 +162,13 @@ def deciding(args: tuple[Any, ...], kwargs: dict[str, Any], argnums: Any = 0) ->
     return ()
 
 
+def values_held(fun: FunctionType | MethodType) -> list[Any]:
+    """Return what a function holds in closure variables and defaults, or a method in its object."""
+    if type(fun) is MethodType:
+        return attributes(fun.__self__)
+    return contents(fun) if fun.__closure__ or fun.__defaults__ or fun.__kwdefaults__ else []
+
+
 def held_by(fun: Any, args: tuple[Any, ...] = (), depth: int = 3) -> tuple[Any, ...]:
     """Return what decides, besides the code of ``fun``, which code its call runs: a tuple that can be compared.
 
@@ -165,14 +178,14 @@ def held_by(fun: Any, args: tuple[Any, ...] = (), depth: int = 3) -> tuple[Any, 
     """
     kind: Any = type(fun)
     found: list[Any] = []
-    if kind is FunctionType:
-        values = contents(fun)
+    if kind is FunctionType or kind is MethodType:
+        values = values_held(fun)
     elif issubclass(kind, partial):
         values, args = [fun.func], (*args, str(len(fun.args)), *fun.args, *fun.keywords, *fun.keywords.values())
     else:
-        owner = fun.__self__ if kind is MethodType else fun
-        values = attributes(owner)
-        found.append(id(type(owner)))
+        values = attributes(fun)
+    if kind is not FunctionType:
+        found.append(id(type(fun.__self__) if kind is MethodType else kind))
     for value in (*values, *args) if args else values:
         kind = type(value)
         if kind in DATA_TYPES:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from contextlib import ContextDecorator
+from functools import partial
 from threading import get_ident
 from types import CodeType, FunctionType, MethodType
 from typing import Any
-from weakref import ref
 
 import numpy as np
 
@@ -18,11 +18,16 @@ from funcgrad.blocks import Block, current, last_entered
 from funcgrad.core import Trace, Tracer, is_in_transform
 from funcgrad.errors import ConcretizationError, ConversionError, EscapedTracerError, FuncgradError, ReadOnlyError
 from funcgrad.numpy.concretization import RefusedInWorker, latest_rebuilt_run
-from funcgrad.numpy_code.calls import IdentityCache
 from funcgrad.numpy_code.classes import has_rebuilt_class, original, with_original_namedtuples
 from funcgrad.numpy_code.functions import Built, has_same_values, rebuild_closure
+from funcgrad.numpy_code.known import Choice, Facts, choice_of, facts_of, known_codes
 from funcgrad.numpy_code.overwriting import FirstCall
-from funcgrad.numpy_code.reachable import calls_minpack, codes_named_by, deciding, held_by, is_of_library
+from funcgrad.numpy_code.reachable import (
+    calls_minpack,
+    deciding,
+    held_by,
+    is_of_library,
+)
 from funcgrad.numpy_code.reading import reads_texts
 from funcgrad.numpy_code.replacements import PLAIN_TYPES, end_run, run_of_thread
 from funcgrad.numpy_code.scope import globals_object, refresh
@@ -103,11 +108,6 @@ class Rebuilt:
                 if run.used:
                     end_run(run)
 
-    @property
-    def notices_writes(self) -> bool:
-        """Whether it has arrays that notice writes, so that no call need be looked at."""
-        return self.level == WRITABLE_ARRAYS
-
     def _current_plan(self) -> _CallPlan:
         """Return the way to call the function; a new one, with everything rebuilt, if a function got new code."""
         level, translate = self.level, self._plan.translate
@@ -148,15 +148,15 @@ class _CallPlan:
         """Return the current replacement for the function."""
         fun = self.function
         is_closure = type(fun) is FunctionType and fun.__closure__
-        built = rebuild_closure(fun, translate) if is_closure else None
-        if built is None:
+        found = rebuild_closure(fun, translate) if is_closure else None
+        if found is not None:
+            built, lasts = found
+        else:
             made, lasts = translate(fun)
             known = translate.closures.get(fun) if is_closure else None
-            if known is None or known[0] is not made:
-                known = made, []
-                if not lasts:
-                    return known
-            built = known
+            built, lasts = (known, True) if known is not None and known[0] is made else ((made, []), lasts)
+        if not lasts:
+            return built
         if translate is self.translate:
             self.built = built
         return built
@@ -268,14 +268,6 @@ def is_as_written() -> bool:
     return last_entered() is not None and current().as_written
 
 
-#: How much is rebuilt (the level) of each function that was called before, by its code; 0 for nothing.
-_KNOWN = IdentityCache()
-#: Entries of ``_KNOWN``, by the ``id`` of the code.
-known_codes = _KNOWN.entries
-#: What the functions with a code held when they were looked at, see ``held_by``.
-_HELD = IdentityCache()
-#: Weak references to the codes that the function with a code named when it was looked at.
-_NAMED = IdentityCache()
 #: Rebuilt functions that ``rebuilt_if_known`` returned last, by the ``id`` of their code.
 _LATEST: dict[int, Rebuilt] = {}
 _MANY = 64
@@ -295,11 +287,16 @@ def _code_of(fun: Any) -> Any:
     return None
 
 
-def rebuilt_if_known(fun: Any, args: tuple[Any, ...] = ()) -> Any:
+def rebuilt_if_known(fun: Any, args: tuple[Any, ...] = (), before: Rebuilt | None = None) -> Any:
     """Return ``fun`` rebuilt if it has converted a traced value before, unless it handles conversions itself.
 
     At its first call a function is returned as a ``FirstCall``, and again with other functions in ``args``, in its
     closure variables or in its object, see ``held_by``.
+
+    Args:
+        fun: a function.
+        args: what else decides which code runs, see ``deciding``.
+        before: a rebuilt function, which is returned again if it fits.
     """
     kind = type(fun)
     if kind is FunctionType:
@@ -310,21 +307,23 @@ def rebuilt_if_known(fun: Any, args: tuple[Any, ...] = ()) -> Any:
         return fun
     else:
         code = _code_of(fun)
-    if code is None:
-        return fun
-    found = known_codes.get(id(code))
-    level = None if found is None or found() is not code else found.stored
-    given = fun if not level or is_as_written() else _rebuilt(fun, code, level)
-    if level == WRITABLE_ARRAYS or is_of_library(fun):  # funcgrad's own functions let the user's look for themselves
+        if code is None:
+            return fun
+    known = known_codes.get(id(code))
+    facts: Facts = facts_of(code, fun) if known is None else known.stored
+    given, level = fun, facts.level
+    if level and not is_as_written():
+        fits = before is not None and before.fun is fun and before.level == level
+        given = before if fits else _rebuilt(fun, code, level)
+    if facts.is_of_library or level == WRITABLE_ARRAYS:
         return given
     held = held_by(fun, args)
-    looked_at = _HELD.entries.get(id(code))
-    if looked_at is not None and looked_at() is code and held in looked_at.stored:
+    if held in facts.looked_at:
         return given
-    if level is None and not is_as_written() and calls_minpack(fun):  # a conversion in it would print an error
-        _KNOWN.put(code, FUNCTIONS)
+    if not (level or facts.looked_at or is_as_written()) and calls_minpack(fun):  # a conversion would print an error
+        facts.rebuild(FUNCTIONS)
         given = Rebuilt(fun, FUNCTIONS)
-    return FirstCall(given, lambda: _note_looked_at(fun, code, held))
+    return FirstCall(given, partial(facts.note_looked_at, fun, code, held))
 
 
 def _rebuilt(fun: Any, code: CodeType, level: int) -> Rebuilt:
@@ -338,27 +337,22 @@ def _rebuilt(fun: Any, code: CodeType, level: int) -> Rebuilt:
     return made
 
 
+def level_of(fun: Any) -> int:
+    """Return how much of ``fun`` is rebuilt, as far as its calls have shown."""
+    return facts_of(_code_of(fun), fun).level or 0
+
+
+def choice_for_next_call(fun: Any, given: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Choice | None:
+    """Return the choice to run ``given``, which ``rebuilt_if_known`` returned, in the next call; None for none."""
+    if type(given) is FirstCall:
+        return None
+    level = given.level if type(given) is Rebuilt else 0
+    return choice_of(fun, given, level, level == WRITABLE_ARRAYS or is_of_library(fun), args, kwargs)
+
+
 def is_rebuilt(fun: Any) -> bool:
     """Whether ``fun`` runs rebuilt, in its first call or in a later one."""
     return type(fun.fun if type(fun) is FirstCall else fun) is Rebuilt
-
-
-def _note_looked_at(fun: Any, code: CodeType, held: Any) -> None:
-    """Note that ``fun``, which holds this, changes no array that it used.
-
-    It is looked at again when a function that it names is gone, as when a cell of a notebook defines it again.
-    """
-    before = _HELD.get(code) or ()
-    _HELD.put(code, {held, *(before if len(before) < _MANY else ())})
-    if not held and _KNOWN.get(code) is None:
-        _KNOWN.put(code, 0)
-    key, known, looked_at = id(code), known_codes, _HELD.entries
-
-    def forget(_: Any) -> None:  # at the end of Python too, when the names of modules are gone
-        known.pop(key, None)
-        looked_at.pop(key, None)
-
-    _NAMED.put(code, [ref(named, forget) for named in codes_named_by(fun)])
 
 
 def run_or_rebuild(fun: Any, work: Callable[[Any], Any], others: tuple[Any, ...] = ()) -> Any:
@@ -550,7 +544,7 @@ def _can_be_rebuilt(fun: Any) -> bool:
 def _remember(fun: Any, level: int) -> None:
     code = _code_of(fun)
     if code is not None:
-        _KNOWN.put(code, level)
+        facts_of(code, fun).rebuild(level)
 
 
 def is_conversion(error: BaseException, before: BaseException | None = None) -> bool:

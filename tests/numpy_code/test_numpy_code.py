@@ -197,7 +197,7 @@ def test_differentiable_function_is_not_rebuilt():
 
     straight_globals = globals()
     assert grad(straight)(0.0) == 1.0
-    assert rebuilding._KNOWN.get(straight.__code__) == 0
+    assert rebuilding.level_of(straight) == 0
 
 
 def globals_of_caller():
@@ -745,7 +745,7 @@ TABLE, SPACE = np.array([[1.0, 2.0], [3.0, 4.0]]), np.zeros(2)
 
 def level(f):
     """Return the level at which a function is rebuilt from now on."""
-    return rebuilding._KNOWN.get(rebuilding._code_of(f))
+    return rebuilding.level_of(f)
 
 
 def test_read_constants_are_shared_between_runs():

@@ -558,3 +558,63 @@ def test_function_that_changes_arrays_before_it_uses_them_runs_as_written():
     close(grad(fun)(X), 8 * X)
     assert not trace(fun)(X).rebuilt
     assert trace(decaying_weights)(X).rebuilt
+
+
+class Steps:
+    """Object with a step function that may be exchanged."""
+
+    def __init__(self):
+        self.step, self.count, self.w = None, 2, None
+
+    def run(self, x):
+        w = np.ones(2)
+        y = (x * w).sum()
+        return self.step(y, w) if self.step else y
+
+
+def scaled_in_place(y, w):
+    w *= 3.0
+    return y
+
+
+@pytest.mark.parametrize("calls", [1, 2, 3, 6])
+def test_change_in_what_an_object_holds_is_noticed_after_many_calls(calls):
+    steps = Steps()
+    g = grad(steps.run)
+    for _ in range(calls):
+        np.testing.assert_allclose(g(np.array([1.0, 2.0])), [1.0, 1.0])
+    steps.step = scaled_in_place
+    for _ in range(2):
+        np.testing.assert_allclose(g(np.array([1.0, 2.0])), [1.0, 1.0])  # those at the time of use, not 3.0
+
+
+@pytest.mark.parametrize("calls", [1, 2, 3, 6])
+def test_change_of_a_closure_variable_is_noticed_after_many_calls(calls):
+    def make():
+        step, count = None, 1
+
+        def f(x):
+            w = np.ones(2)
+            y = (x * w).sum() * count
+            return step(y, w) if step else y
+
+        def change(new):
+            nonlocal step, count
+            step, count = new, 2
+
+        def clear():
+            nonlocal count
+            del count
+
+        return f, change, clear
+
+    f, change, clear = make()
+    g = grad(f)
+    for _ in range(calls):
+        np.testing.assert_allclose(g(np.array([1.0, 2.0])), [1.0, 1.0])
+    change(scaled_in_place)
+    for _ in range(3):
+        np.testing.assert_allclose(g(np.array([1.0, 2.0])), [2.0, 2.0])
+    clear()
+    with pytest.raises(NameError):
+        g(np.array([1.0, 2.0]))

@@ -1,0 +1,148 @@
+"""Knowledge of functions that were called before: how much of each is rebuilt, and which calls were looked at.
+
+Functions with the same code share it: a loop makes them again and again.
+"""
+
+from __future__ import annotations
+
+from operator import attrgetter
+from types import CodeType, FunctionType, MethodType
+from typing import Any
+from weakref import ref
+
+from funcgrad.blocks import last_entered
+from funcgrad.numpy_code.calls import IdentityCache
+from funcgrad.numpy_code.reachable import DATA_TYPES, codes_named_by, dictionary_of, is_of_library, values_held
+
+_MANY = 64
+
+
+class Facts:
+    """Knowledge of the functions with one code.
+
+    Args:
+        is_of_library: whether they are funcgrad's own or of another library, and are not looked at.
+
+    Attributes:
+        level: how much of them is rebuilt; 0 for nothing, None if this no longer holds.
+        looked_at: what they held when a call was looked at, see ``held_by``.
+        runs_as_it_is: whether a call runs as it is if the function holds nothing and the arguments choose no path.
+    """
+
+    __slots__ = ("_named", "is_of_library", "level", "looked_at", "runs_as_it_is")
+
+    def __init__(self, is_of_library: bool) -> None:
+        self.is_of_library = self.runs_as_it_is = is_of_library
+        self.level: int | None = 0
+        self.looked_at: set[Any] = set()
+        self._named: list[ref[CodeType]] = []
+
+    def rebuild(self, level: int) -> None:
+        """Note that so much is rebuilt from now on."""
+        self.level, self.runs_as_it_is = level, False
+
+    def note_looked_at(self, fun: Any, code: CodeType, held: Any) -> None:
+        """Note that ``fun``, which holds this, changes no array that it used.
+
+        It is looked at again when a function that it names is gone, as when a cell of a notebook defines it again.
+        """
+        if len(self.looked_at) >= _MANY:
+            self.looked_at = set()
+        self.looked_at.add(held)
+        self.runs_as_it_is = self.level == 0 and () in self.looked_at
+        key, known = id(code), known_codes
+
+        def forget(_: Any) -> None:  # at the end of Python too, when the names of modules are gone
+            self.level, self.runs_as_it_is = None, False
+            known.pop(key, None)
+
+        self._named = [ref(named, forget) for named in codes_named_by(fun)]
+
+
+_FACTS = IdentityCache()
+#: Weak references with the ``Facts`` as ``stored``, by the ``id`` of the code.
+known_codes = _FACTS.entries
+
+
+def facts_of(code: CodeType, fun: Any) -> Facts:
+    """Return what is known of the functions with a code; ``fun`` is one of them."""
+    facts: Facts | None = _FACTS.get(code)
+    if facts is None:
+        facts = Facts(is_of_library(fun))  # funcgrad's own functions let the user's look for themselves
+        _FACTS.put(code, facts)
+    return facts
+
+
+#: Types of which the value, not the type alone, may choose the path of a function.
+_CHOOSING_BY_VALUE = frozenset((bool, int, str, FunctionType))
+_ANY: Any = object()
+#: What is known of functions that funcgrad's own objects are.
+_OF_OWN = Facts(is_of_library=True)
+_content_of = attrgetter("cell_contents")
+
+
+class Choice:
+    """Note of what ran in place of a function that was not looked at: it runs again while the function holds the same.
+
+    Args:
+        given: what ran.
+        level: how much of it is rebuilt.
+        facts: what is known of the function.
+        always: whether it does not matter what the function holds.
+        held: a function to read each part that it holds, and what to call that with.
+        dictionary: the attributes of its object, for a method.
+    """
+
+    __slots__ = ("_always", "_dictionary", "_facts", "_held", "_level", "given")
+
+    def __init__(
+        self, given: Any, level: int, facts: Facts, always: bool, held: list[tuple[Any, Any]], dictionary: Any
+    ) -> None:
+        self.given, self._level, self._facts, self._always, self._dictionary = given, level, facts, always, dictionary
+        values = [get(key) for get, key in held]
+        marks = [(type(x), x if type(x) in _CHOOSING_BY_VALUE else _ANY) for x in values]
+        self._held = [(*part, *mark) for part, mark in zip(held, marks, strict=True)]
+
+    def fits(self, fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+        """Whether a call may run in the same way: the function holds the same, and the arguments choose no path."""
+        if self._facts.level != self._level or (self._level and last_entered() is not None):
+            return False
+        if self._always:
+            return True
+        if kwargs:
+            return False
+        for x in args:
+            if type(x) not in DATA_TYPES:
+                return False
+        try:
+            for get, key, kind, value in self._held:
+                x = get(key)
+                if type(x) is not kind or (value is not _ANY and value is not x):
+                    return False
+        except ValueError:  # a closure variable has no value any more
+            return False
+        own = self._dictionary
+        return own is None or (len(own) == len(self._held) and dictionary_of(fun.__self__) is own)
+
+
+def choice_of(fun: Any, given: Any, level: int, always: bool, args: Any, kwargs: Any) -> Choice | None:
+    """Return the choice to run ``given`` in place of ``fun``; None if too much would have to be compared."""
+    kind, dictionary = type(fun), None
+    held: list[tuple[Any, Any]] = []
+    if kind is FunctionType:
+        code = fun.__code__
+        held = [(_content_of, cell) for cell in fun.__closure__ or ()]
+    elif kind is MethodType and type(fun.__func__) is FunctionType:
+        code, dictionary = fun.__func__.__code__, dictionary_of(fun.__self__)
+        held = [] if dictionary is None else [(dictionary.get, name) for name in dictionary]
+    elif hasattr(kind, "retries_itself"):
+        return Choice(given, level, _OF_OWN, True, held, None)
+    else:
+        return None
+    if not always:
+        values = values_held(fun)
+        has_others = kind is FunctionType and (fun.__defaults__ or fun.__kwdefaults__ or len(values) != len(held))
+        nested = [x for x in values if type(x) is MethodType or (type(x) is FunctionType and values_held(x))]
+        if has_others or nested or kwargs or not DATA_TYPES.issuperset(map(type, args)):
+            return None
+    return Choice(given, level, facts_of(code, fun), always, [] if always else held, dictionary)
