@@ -12,7 +12,7 @@ from weakref import ref
 
 from funcgrad.blocks import last_entered
 from funcgrad.numpy_code.calls import IdentityCache
-from funcgrad.numpy_code.reachable import DATA_TYPES, codes_named_by, dictionary_of, is_of_library, values_held
+from funcgrad.numpy_code.reachable import DATA_TYPES, dictionary_of, is_of_library, values_held
 
 _MANY = 64
 
@@ -41,8 +41,8 @@ class Facts:
         """Note that so much is rebuilt from now on."""
         self.level, self.runs_as_it_is = level, False
 
-    def note_looked_at(self, fun: Any, code: CodeType, held: Any) -> None:
-        """Note that ``fun``, which holds this, changes no array that it used.
+    def note_looked_at(self, code: CodeType, held: Any, named: list[CodeType]) -> None:
+        """Note that a function with this code, which holds this and names functions, changes no array that it used.
 
         It is looked at again when a function that it names is gone, as when a cell of a notebook defines it again.
         """
@@ -56,7 +56,7 @@ class Facts:
             self.level, self.runs_as_it_is = None, False
             known.pop(key, None)
 
-        self._named = [ref(named, forget) for named in codes_named_by(fun)]
+        self._named = [ref(other, forget) for other in named]
 
 
 _FACTS = IdentityCache()

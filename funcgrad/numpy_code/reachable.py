@@ -39,6 +39,7 @@ def reachable(fun: Any) -> Iterator[Any]:
     """
     waiting: list[Any] = [fun]
     seen: dict[int, Any] = {}
+    slots_by_kind: dict[type, list[MemberDescriptorType]] = {}
     while waiting:
         value = waiting.pop()
         kind = type(value)
@@ -53,7 +54,12 @@ def reachable(fun: Any) -> Iterator[Any]:
         elif kind is type or issubclass(kind, type):
             waiting += _defined_in(value)
         else:
-            waiting += [*attributes(value), *_in_slots(value), *_defined_in(kind)]
+            slots = slots_by_kind.get(kind)
+            if slots is None:
+                slots = slots_by_kind[kind] = _slots_of(kind)
+                waiting += _defined_in(kind)
+            waiting += attributes(value)
+            waiting += _in_slots(value, slots)
             for base, items in _CONTAINERS.items():
                 if issubclass(kind, base):
                     waiting += islice(items(value), _MOST_VALUES)
@@ -102,10 +108,14 @@ def _defined_in(kind: type) -> list[Any]:
     return [x for base in kind.__mro__ if not is_of_library(base) for x in vars(base).values()]
 
 
-def _in_slots(value: Any) -> list[Any]:
+def _slots_of(kind: type) -> list[MemberDescriptorType]:
+    return [x for base in kind.__mro__ for x in vars(base).values() if type(x) is MemberDescriptorType]
+
+
+def _in_slots(value: Any, slots: list[MemberDescriptorType]) -> list[Any]:
     """Return what an object holds in slots, such as the functions of properties and of partial functions."""
     found = []
-    for slot in [x for base in type(value).__mro__ for x in vars(base).values() if type(x) is MemberDescriptorType]:
+    for slot in slots:
         try:
             found.append(slot.__get__(value))
         except AttributeError:  # the slot is empty
@@ -141,18 +151,15 @@ def contents(fun: FunctionType) -> list[Any]:
     return found
 
 
-def codes_named_by(fun: Any) -> list[CodeType]:
-    """Return the codes of the functions that ``fun`` can reach."""
-    return list(own_codes(islice(reachable(fun), _MOST_VALUES)))
+def codes_and_minpack(fun: Any) -> tuple[list[CodeType], bool]:
+    """Return the codes of the functions that ``fun`` can reach, and whether MINPACK is among what it can reach.
 
-
-def calls_minpack(fun: Any) -> bool:
-    """Whether ``fun`` can reach SciPy's functions that call MINPACK, which prints errors of the functions it calls."""
+    MINPACK, which some functions of SciPy call, prints the errors of the functions that it calls.
+    """
     module = sys.modules.get("scipy.optimize")
-    if module is None:
-        return False
-    wanted = {id(module.root), id(module.fsolve), id(module.leastsq)}
-    return any(id(value) in wanted for value in islice(reachable(fun), _MOST_VALUES))
+    printing = () if module is None else tuple(map(id, (module.root, module.fsolve, module.leastsq)))
+    values = list(islice(reachable(fun), _MOST_VALUES))
+    return list(own_codes(values)), any(id(value) in printing for value in values)
 
 
 def deciding(args: tuple[Any, ...], kwargs: dict[str, Any], argnums: Any = 0) -> tuple[Any, ...]:

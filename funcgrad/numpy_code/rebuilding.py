@@ -23,7 +23,7 @@ from funcgrad.numpy_code.functions import Built, has_same_values, rebuild_closur
 from funcgrad.numpy_code.known import Choice, Facts, choice_of, facts_of, known_codes
 from funcgrad.numpy_code.overwriting import FirstCall
 from funcgrad.numpy_code.reachable import (
-    calls_minpack,
+    codes_and_minpack,
     deciding,
     held_by,
     is_of_library,
@@ -320,10 +320,11 @@ def rebuilt_if_known(fun: Any, args: tuple[Any, ...] = (), before: Rebuilt | Non
     held = held_by(fun, args)
     if held in facts.looked_at:
         return given
-    if not (level or facts.looked_at or is_as_written()) and calls_minpack(fun):  # a conversion would print an error
+    named, calls_minpack = codes_and_minpack(fun)
+    if calls_minpack and not (level or facts.looked_at or is_as_written()):  # a conversion would print an error
         facts.rebuild(FUNCTIONS)
         given = Rebuilt(fun, FUNCTIONS)
-    return FirstCall(given, partial(facts.note_looked_at, fun, code, held))
+    return FirstCall(given, partial(facts.note_looked_at, code, held, named))
 
 
 def _rebuilt(fun: Any, code: CodeType, level: int) -> Rebuilt:
