@@ -12,7 +12,7 @@ from functools import _lru_cache_wrapper, cached_property, partial, partialmetho
 from inspect import getattr_static
 from threading import RLock
 from types import FunctionType, MemberDescriptorType, ModuleType
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
@@ -167,11 +167,16 @@ class _TemporaryBase:
     """First base of a rebuilt class, so that no ``__init_subclass__`` of the program's classes is called."""
 
 
+class _TemporaryGeneric(Generic[TypeVar("T")]):  # type: ignore[misc]
+    """The same for classes derived from ``Generic``, which have another memory layout."""
+
+
 def _derived(kind: Any, cls: Any, bases: tuple[type, ...], names: dict[str, Any]) -> type:
     """Return the class with these bases, if possible without calling ``__init_subclass__``, which may register it."""
     if hasattr(cls.__init_subclass__, "__func__"):
         with suppress(TypeError):  # raised if the objects have another memory layout
-            made: type = kind(cls.__name__, (_TemporaryBase,), names)
+            temporary = _TemporaryGeneric if issubclass(cls, Generic) else _TemporaryBase
+            made: type = kind(cls.__name__, (temporary,), names)
             made.__bases__ = bases
             return made
     found: type = kind(cls.__name__, bases, names)

@@ -15,7 +15,7 @@ import threading
 import weakref
 from collections.abc import Iterable, Sized
 from importlib import import_module
-from typing import ClassVar
+from typing import ClassVar, Generic, TypeVar
 
 import numpy as np
 import pytest
@@ -486,6 +486,33 @@ def test_rebuilt_classes_are_not_registered():
         assert grad(f)(0.5) == pytest.approx((4.0 + 6.0 + 8.0) * math.cos(0.5))
         assert KINDS[:2] == [Second, Third]
         assert {kind.__name__ for kind in KINDS[2:]} == {"Fourth"}
+
+
+GENERIC_KINDS = []
+
+
+class Parametrized(Generic[TypeVar("T")]):
+    """Generic class that records its subclasses."""
+
+    factor = 1.0
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        GENERIC_KINDS.append(cls)
+
+    def value(self, x):
+        return self.factor * math.sin(x)
+
+
+class Doubled(Parametrized[int]):
+    factor = 2.0
+
+
+def test_rebuilt_generic_classes_are_not_registered():
+    for _ in range(2):
+        assert grad(Doubled().value)(0.5) == pytest.approx(2.0 * math.cos(0.5))
+        assert grad(lambda x: Doubled().value(x))(0.5) == pytest.approx(2.0 * math.cos(0.5))
+        assert len(GENERIC_KINDS) == 1
 
 
 def test_inner_error_causes_no_outer_rerun():
