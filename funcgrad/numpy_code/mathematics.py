@@ -15,7 +15,15 @@ from funcgrad.errors import ConcretizationError
 from funcgrad.generated import with_values
 from funcgrad.graph import is_on_graph, report_answer
 from funcgrad.numpy.concretization import as_python
-from funcgrad.numpy_code.conversions import as_python_int, check_axes, holds_traced, is_traced, number_from_method
+from funcgrad.numpy_code.conversions import (
+    as_complex,
+    as_float,
+    as_python_int,
+    check_axes,
+    holds_traced,
+    is_traced,
+    number_from_method,
+)
 from funcgrad.numpy_code.own import own
 
 
@@ -196,6 +204,7 @@ NUMBER_MODULES = {"math": _MATH, "cmath": _CMATH, "statistics": _STATISTICS}
 _ASKED: dict[str, Any] = {"math": float, "cmath": complex, "statistics": None}
 _NUMBERS = frozenset((float, int, np.float64))
 _KNOWN = _NUMBERS | {Tracer}
+_NUMBER = (int, float, complex, np.number, np.bool)
 
 
 @cache
@@ -235,7 +244,11 @@ def python_function(module: str, name: str) -> Any:
                 return _as_python_numbers(_with_python_errors(plain, traced_function, x))
             x = number_from_method(x, "__float__")
             _check_axes(convert, (x,))
-            return _as_python_numbers(_with_python_errors(plain, traced_function, x)) if is_traced(x) else plain(x)
+            if not is_traced(x):
+                return plain(x)
+            if (double := _in_double_precision(convert, x)) is not x:
+                return one(double)
+            return _as_python_numbers(_with_python_errors(plain, traced_function, x))
 
         return one
 
@@ -244,6 +257,7 @@ def python_function(module: str, name: str) -> Any:
         args = tuple([x if type(x) in _KNOWN else number_from_method(_as_list(x), "__float__") for x in args])
         if any(is_traced(x) for x in args):
             _check_axes(convert, args)
+            args = tuple([_in_double_precision(convert, x) for x in args])
             function = partial(traced_function, **kwargs) if kwargs else traced_function
             return _as_python_numbers(_with_python_errors(plain, function, *args))
         traced = (convert is None and holds_traced(args)) or holds_traced(kwargs.values())
@@ -257,6 +271,14 @@ def _check_axes(convert: Any, args: tuple[Any, ...]) -> None:
     for x in args if convert is not None else ():
         if is_traced(x):
             check_axes(convert, x)
+
+
+def _in_double_precision(convert: Any, x: Any) -> Any:
+    """Return a traced number as a function of numbers asks for it: Python's numbers have double precision."""
+    value = plain_value(x) if convert is not None and is_traced(x) else None
+    if not isinstance(value, (np.generic, np.ndarray)) or value.dtype in (np.float64, np.complex128):
+        return x
+    return as_complex(x) if convert is complex and value.dtype.kind == "c" else as_float(x)
 
 
 def _as_python_numbers(found: Any) -> Any:
@@ -276,7 +298,7 @@ def _with_python_errors(plain: Callable[..., Any], traced_function: Callable[...
     """
     numbers = [plain_value(x) for x in args]
     kinds = set(map(type, numbers))
-    if kinds <= _NUMBERS:
+    if all(issubclass(kind, _NUMBER) for kind in kinds):
         try:
             plain(*numbers)
         except (ValueError, OverflowError):
@@ -286,7 +308,7 @@ def _with_python_errors(plain: Callable[..., Any], traced_function: Callable[...
         found = traced_function(*args)
         _report_no_error(plain.__name__, args, found)
         return found
-    if not kinds <= _NUMBERS | {np.ndarray}:  # an abstract value
+    if not all(issubclass(kind, (*_NUMBER, np.ndarray)) for kind in kinds):  # an abstract value
         return traced_function(*args)
     with np.errstate(all="ignore"):  # ``plain`` raises the error
         found = traced_function(*args)

@@ -257,3 +257,34 @@ def with_modules():
 def test_classes_from_modules_imported_in_function(fun):
     np.testing.assert_allclose(grad(fun)(0.7), (fun(0.7 + 1e-6) - fun(0.7 - 1e-6)) / 2e-6, rtol=1e-6)
     np.testing.assert_allclose(hessian(fun)(0.7), (grad(fun)(0.7 + 1e-6) - grad(fun)(0.7 - 1e-6)) / 2e-6, rtol=1e-6)
+
+
+#: Functions of math and cmath, of which the last three raise an error that the program catches.
+OF_SINGLE = {
+    "sqrt": lambda x: math.sqrt(x),
+    "atan2": lambda x: math.atan2(x, np.float32(2.0)),
+    "cmath.exp": lambda x: cmath.exp(x * np.complex64(1j)).imag,
+    "math domain error": lambda x: math.log(x - 1.0),
+    "math domain error of cmath": lambda x: cmath.log(complex(0.0 * x, 0.0)).real,
+    "math range error": lambda x: math.exp(x * 10_000.0),
+}
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, np.float64])
+@pytest.mark.parametrize("name", OF_SINGLE)
+def test_functions_of_math_compute_in_double_precision(name, dtype):
+    """Check values, errors and derivatives of functions of ``math`` for elements of arrays of each precision."""
+
+    def f(x):
+        try:
+            return OF_SINGLE[name](x[0])
+        except (ValueError, OverflowError):
+            return math.cos(2.0 * x[0])
+
+    x = np.array([0.3], dtype)
+    value, slope = value_and_grad(f)(x)
+    assert value == f(x)
+    assert slope.dtype == dtype
+    exact = grad(f)(x.astype(np.float64))
+    np.testing.assert_allclose(slope, exact, rtol=2e-3 if dtype == np.float16 else 1e-6)
+    np.testing.assert_allclose(vmap(grad(f))(np.stack([x, x])), [exact] * 2, rtol=2e-3 if dtype == np.float16 else 1e-6)
