@@ -288,3 +288,19 @@ def test_functions_of_math_compute_in_double_precision(name, dtype):
     exact = grad(f)(x.astype(np.float64))
     np.testing.assert_allclose(slope, exact, rtol=2e-3 if dtype == np.float16 else 1e-6)
     np.testing.assert_allclose(vmap(grad(f))(np.stack([x, x])), [exact] * 2, rtol=2e-3 if dtype == np.float16 else 1e-6)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, np.complex64])
+def test_numbers_taken_out_have_double_precision(dtype):
+    """Check that ``item`` and ``tolist`` of lower precision return Python's numbers, which do not overflow at 1e39."""
+
+    def f(x):
+        first, second = x.tolist()
+        return abs(x[0].item() * 1e60 * first) / 1e60 + abs(x.item(1) * second) * float(np.ones(1)[0])
+
+    x = np.array([0.5, 2.0], dtype)
+    value, slope = value_and_grad(f)(x)
+    assert value == f(x)
+    assert slope.dtype == dtype
+    np.testing.assert_allclose(slope, [1.0, 4.0], rtol=1e-6)
+    np.testing.assert_allclose(vmap(grad(f))(np.stack([x, x])), [slope, slope], rtol=1e-6)
