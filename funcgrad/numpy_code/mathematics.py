@@ -242,13 +242,8 @@ def python_function(module: str, name: str) -> Any:
                 return made
             if type(plain_value(x)) in _NUMBERS:
                 return _as_python_numbers(_with_python_errors(plain, traced_function, x))
-            x = number_from_method(x, "__float__")
-            _check_axes(convert, (x,))
-            if not is_traced(x):
-                return plain(x)
-            if (double := _in_double_precision(convert, x)) is not x:
-                return one(double)
-            return _as_python_numbers(_with_python_errors(plain, traced_function, x))
+            (x,) = _as_asked(convert, (number_from_method(x, "__float__"),))
+            return _as_python_numbers(_with_python_errors(plain, traced_function, x)) if is_traced(x) else plain(x)
 
         return one
 
@@ -256,8 +251,7 @@ def python_function(module: str, name: str) -> Any:
     def either(*args: Any, **kwargs: Any) -> Any:
         args = tuple([x if type(x) in _KNOWN else number_from_method(_as_list(x), "__float__") for x in args])
         if any(is_traced(x) for x in args):
-            _check_axes(convert, args)
-            args = tuple([_in_double_precision(convert, x) for x in args])
+            args = _as_asked(convert, args)
             function = partial(traced_function, **kwargs) if kwargs else traced_function
             return _as_python_numbers(_with_python_errors(plain, function, *args))
         traced = (convert is None and holds_traced(args)) or holds_traced(kwargs.values())
@@ -266,16 +260,18 @@ def python_function(module: str, name: str) -> Any:
     return either
 
 
-def _check_axes(convert: Any, args: tuple[Any, ...]) -> None:
-    """Raise what a function of numbers, which it asks for by ``convert``, raises of an array with axes."""
-    for x in args if convert is not None else ():
-        if is_traced(x):
-            check_axes(convert, x)
+def _as_asked(convert: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return traced arguments as a function of numbers asks for them, by ``convert``: in double precision.
+
+    Raises:
+        TypeError: an array with axes, as Python's function raises it.
+    """
+    return args if convert is None else tuple([_number(convert, x) if is_traced(x) else x for x in args])
 
 
-def _in_double_precision(convert: Any, x: Any) -> Any:
-    """Return a traced number as a function of numbers asks for it: Python's numbers have double precision."""
-    value = plain_value(x) if convert is not None and is_traced(x) else None
+def _number(convert: Any, x: Any) -> Any:
+    check_axes(convert, x)
+    value = plain_value(x)
     if not isinstance(value, (np.generic, np.ndarray)) or value.dtype in (np.float64, np.complex128):
         return x
     return as_complex(x) if convert is complex and value.dtype.kind == "c" else as_float(x)

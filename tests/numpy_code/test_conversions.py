@@ -304,3 +304,31 @@ def test_numbers_taken_out_have_double_precision(dtype):
     assert slope.dtype == dtype
     np.testing.assert_allclose(slope, [1.0, 4.0], rtol=1e-6)
     np.testing.assert_allclose(vmap(grad(f))(np.stack([x, x])), [slope, slope], rtol=1e-6)
+
+
+#: Programs with ``complex`` of parts, and what they return for x = [1e-3, 2.0].
+OF_PARTS = {
+    "both": (lambda x: complex(x[0], x[1]), 1e-3 + 2j),
+    "by name": (lambda x: complex(imag=x[0], real=x[1]), 2.0 + 1e-3j),
+    "imaginary alone": (lambda x: complex(imag=x[1]) + complex(real=1.0), 1.0 + 2j),
+    "real by name": (lambda x: complex(real=x[1]), 2.0 + 0j),
+    "complex part": (lambda x: complex(x[1], complex(0.0, x[0])), 2.0 - 1e-3 + 0j),
+}
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("name", OF_PARTS)
+def test_complex_of_parts(name, dtype):
+    """Check ``complex`` of one or two numbers, by name too; numbers near 1e120 overflow in single precision."""
+    make, expected = OF_PARTS[name]
+
+    def f(x):
+        z = make(x) * 1e60
+        return (abs(z) ** 2 + z.real * 1e60) / 1e120
+
+    x = np.array([1e-3, 2.0], dtype)
+    value, slope = value_and_grad(f)(x)
+    np.testing.assert_allclose(value, f(x), rtol=1e-14)
+    np.testing.assert_allclose(value, abs(expected) ** 2 + expected.real, rtol=1e-6)
+    np.testing.assert_allclose(slope, differences(f, x.astype(np.float64)), rtol=1e-6, atol=1e-7)
+    np.testing.assert_allclose(vmap(grad(f))(np.stack([x, x])), [slope, slope], rtol=1e-6)
