@@ -36,6 +36,10 @@ def _joined(values: Any) -> Any:
     return fnp.stack(list(values))
 
 
+def _joined_doubles(values: Any) -> Any:
+    return _joined([_number(float, x) if is_traced(x) else x for x in values])
+
+
 def _log(x: Any, base: Any = None) -> Any:
     return fnp.log(x) if base is None else fnp.log(x) / fnp.log(base)
 
@@ -78,13 +82,13 @@ _OF_SEQUENCES = frozenset({"dist", "fsum", "prod", "sumprod"})
 _MATH: dict[str, Callable[..., Any]] = {
     **{name: getattr(fnp, name) for name in _SHARED.split()},
     "ceil": _rounded_to_int(fnp.ceil),
-    "dist": lambda p, q: fnp.linalg.norm(_joined(p) - _joined(q)),
+    "dist": lambda p, q: fnp.linalg.norm(_joined_doubles(p) - _joined_doubles(q)),
     "erf": _special("erf"),
     "erfc": _special("erfc"),
     "floor": _rounded_to_int(fnp.floor),
     "fma": lambda x, y, z: x * y + z,
     "frexp": _frexp,
-    "fsum": lambda values: fnp.sum(_joined(values)),
+    "fsum": lambda values: fnp.sum(_joined_doubles(values)),
     "gamma": _special("gamma"),
     "hypot": _hypot,
     "isclose": _is_close,

@@ -264,6 +264,8 @@ OF_SINGLE = {
     "sqrt": lambda x: math.sqrt(x),
     "atan2": lambda x: math.atan2(x, np.float32(2.0)),
     "cmath.exp": lambda x: cmath.exp(x * np.complex64(1j)).imag,
+    "fsum": lambda x: math.fsum([x * np.float16(60_000.0)] * 20) / 6e4,
+    "dist": lambda x: math.dist([x * np.float16(60_000.0)] * 4, [0.0] * 4) / 6e4,
     "math domain error": lambda x: math.log(x - 1.0),
     "math domain error of cmath": lambda x: cmath.log(complex(0.0 * x, 0.0)).real,
     "math range error": lambda x: math.exp(x * 10_000.0),
