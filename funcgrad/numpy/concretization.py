@@ -40,9 +40,9 @@ from funcgrad.shared_state import note_refusal, pending_refusals
 from funcgrad.writable import is_buffer, make_buffer
 
 __all__ = [
-    "CONCRETIZATION", "RefusedInWorker", "as_number", "as_python", "check_text", "concrete", "constant_array",
-    "forget_refusal", "latest_rebuilt_run", "note_constant", "open_rebuilt_run", "other_thread_remark",
-    "pending_refusals", "refuse_conversion", "strip_constant_tracers", "user_frame", "user_line",
+    "CONCRETIZATION", "RefusedInWorker", "as_number", "as_python", "as_python_item", "check_text", "concrete",
+    "constant_array", "forget_refusal", "latest_rebuilt_run", "note_constant", "open_rebuilt_run",
+    "other_thread_remark", "pending_refusals", "refuse_conversion", "strip_constant_tracers", "user_frame", "user_line",
 ]  # fmt: skip
 
 
@@ -463,14 +463,24 @@ def _item(x: Any, *args: Any) -> Any:
         return _ndarray_method("item")(x, *args)
     place = args[0] if len(args) == 1 and isinstance(args[0], tuple) else args
     one = x[place] if len(place) > 1 or (place and x.ndim == 1) else x.reshape(-1)[place[0]] if place else as_number(x)
-    return as_python(one)
+    return as_python_item(one)
+
+
+#: What Python's numbers hold in place of a dtype of lower precision.
+_PRECISE = {np.dtype(np.float16): np.float64, np.dtype(np.float32): np.float64, np.dtype(np.complex64): np.complex128}
+
+
+def as_python_item(x: Any) -> Any:
+    """Return a traced number as ``item`` and ``tolist`` return it: Python's numbers have double precision."""
+    precise = _PRECISE.get(x.dtype) if isinstance(plain_value(x), (np.generic, np.ndarray)) else None
+    return as_python(as_number(x if precise is None else x.astype(precise)))
 
 
 def _list(x: Any) -> Any:
     """Return nested lists of the elements; each element is converted as in ``_item``."""
     if not _stays_traced(x):
         return _ndarray_method("tolist")(x)
-    return [_list(row) for row in x] if x.ndim else as_python(as_number(x))
+    return [_list(row) for row in x] if x.ndim else as_python_item(x)
 
 
 def _ndarray_method(name: str) -> Callable[..., Any]:

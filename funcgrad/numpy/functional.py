@@ -14,11 +14,11 @@ from typing import Any, NoReturn
 import numpy as np
 
 from funcgrad import backend
-from funcgrad.core import describe
+from funcgrad.core import Tracer, describe, plain_value
 from funcgrad.errors import InputError
 from funcgrad.kinds.linear import broadcast_to, permute, reshape
 from funcgrad.numpy.axes import normalize_axis
-from funcgrad.numpy.concretization import forget_refusal, user_line
+from funcgrad.numpy.concretization import as_python_item, forget_refusal, user_line
 from funcgrad.numpy.creation import as_buffer, as_value, asarray, astype
 from funcgrad.numpy.items import with_items_set
 from funcgrad.numpy.peeking import is_plain
@@ -277,21 +277,32 @@ class vectorize:  # noqa: N801  (NumPy's name)
 
         return self._looped(call, list(looped.values()))
 
+    #: Whether a first call with NumPy's numbers tells the dtypes of the results, which may be of lower precision.
+    asks_for_dtypes = True
+
     def _looped(self, call: Callable[[Iterable[Any]], Any], values: list[Array]) -> Any:
         """Run ``call`` for each index of the loop; return the results as arrays."""
         ins, outs = ([()] * len(values), None) if self.signature is None else _core_axes(self.signature)
         sizes: dict[str, int] = {}
         loop, elements = _elements(values, ins, sizes)
+        first = None
+        if self.signature is None:
+            numbers = list(elements)
+            if numbers and self.otypes is None and self.asks_for_dtypes and any(map(_is_unlike_python, values)):
+                first = call(numbers[0])
+            elements = (list(map(_as_python_element, given)) for given in numbers)
         results = list(map(call, elements))
         if not results:
             return self._nothing(loop, outs, sizes)
         several = isinstance(results[0], tuple)
+        first = results[0] if first is None else first
         rows = [tuple(map(as_value, r)) if several else (as_value(r),) for r in results]
         if outs is not None:
             _check_results(rows, outs, sizes)
         found = []
         for place, parts in enumerate(zip(*rows, strict=True)):
-            dtype = np.dtype(self.otypes[place]) if self.otypes is not None else backend.dtype_of(parts[0])
+            given = None if self.otypes is None else self.otypes[place]
+            dtype = np.dtype(given or backend.dtype_of(as_value(first[place] if several else first)))
             is_of_objects = dtype.kind == "O" and outs is None
             found.append(_object_array(parts, loop) if is_of_objects else _stack_results(parts, loop, dtype))
         return tuple(found) if several else found[0]
@@ -306,6 +317,22 @@ class vectorize:  # noqa: N801  (NumPy's name)
         shapes = [loop] * len(self.otypes) if outs is None else [(*loop, *[sizes[n] for n in names]) for names in outs]
         found = tuple([np.zeros(shape, dtype) for shape, dtype in zip(shapes, self.otypes, strict=True)])
         return found if len(found) > 1 else found[0]
+
+
+#: Dtypes of Python's numbers.
+_PYTHON_DTYPES = frozenset(map(np.dtype, (bool, int, float, complex)))
+
+
+def _is_unlike_python(x: Array) -> bool:
+    """Whether an array of NumPy has elements of another precision than Python's numbers."""
+    return isinstance(plain_value(x), (np.generic, np.ndarray)) and backend.dtype_of(x) not in _PYTHON_DTYPES
+
+
+def _as_python_element(x: Any) -> Any:
+    """Return an element as NumPy's ufuncs of Python functions pass it on: as a Python number."""
+    if issubclass(type(x), Tracer):
+        return as_python_item(x)
+    return x.item() if isinstance(x, (np.generic, np.ndarray)) else x
 
 
 def _object_array(parts: Sequence[Any], loop: Shape) -> np.ndarray:

@@ -88,8 +88,12 @@ def number_from_method(x: Any, name: str) -> Any:
     return found if is_traced(found) else x
 
 
-def as_complex(*args: Any) -> Any:
+def as_complex(*args: Any, **parts: Any) -> Any:
     """Return ``complex(x)`` or ``complex(re, im)``, with traced numbers too."""
+    if parts:
+        if not any(map(is_traced, (*args, *parts.values()))):
+            return complex(*args, **parts)
+        args = _complex_parts(*args, **parts)
     if len(args) == 1:
         args = (number_from_method(args[0], "__complex__"),)
     if len(args) == 1 and type(args[0]) is TracedText:
@@ -99,7 +103,20 @@ def as_complex(*args: Any) -> Any:
         return complex(*args)
     for x in filter(is_traced, args):
         check_axes(complex, x)
-    return as_python(as_number(fnp.astype(args[0], np.complex128))) if len(args) == 1 else args[0] + 1j * args[1]
+    if len(args) == 1:
+        return as_python(as_number(fnp.astype(args[0], np.complex128)))
+    real, imag = map(_in_double_precision, args)
+    return real + 1j * imag
+
+
+def _complex_parts(real: Any = 0.0, imag: Any = 0.0) -> tuple[Any, Any]:
+    """Return the arguments of ``complex``, which may be given by name."""
+    return real, imag
+
+
+def _in_double_precision(x: Any) -> Any:
+    """Return a part of a complex number in double precision; it may be complex itself."""
+    return as_complex(x) if getattr(x, "dtype", np.dtype(float)).kind == "c" else as_float(x)
 
 
 def as_python_int(x: Any) -> Any:

@@ -15,7 +15,15 @@ from funcgrad.errors import ConcretizationError
 from funcgrad.generated import with_values
 from funcgrad.graph import is_on_graph, report_answer
 from funcgrad.numpy.concretization import as_python
-from funcgrad.numpy_code.conversions import as_python_int, check_axes, holds_traced, is_traced, number_from_method
+from funcgrad.numpy_code.conversions import (
+    as_complex,
+    as_float,
+    as_python_int,
+    check_axes,
+    holds_traced,
+    is_traced,
+    number_from_method,
+)
 from funcgrad.numpy_code.own import own
 
 
@@ -26,6 +34,10 @@ def _special(name: str) -> Callable[..., Any]:
 
 def _joined(values: Any) -> Any:
     return fnp.stack(list(values))
+
+
+def _joined_doubles(values: Any) -> Any:
+    return _joined([_number(float, x) if is_traced(x) else x for x in values])
 
 
 def _log(x: Any, base: Any = None) -> Any:
@@ -70,13 +82,13 @@ _OF_SEQUENCES = frozenset({"dist", "fsum", "prod", "sumprod"})
 _MATH: dict[str, Callable[..., Any]] = {
     **{name: getattr(fnp, name) for name in _SHARED.split()},
     "ceil": _rounded_to_int(fnp.ceil),
-    "dist": lambda p, q: fnp.linalg.norm(_joined(p) - _joined(q)),
+    "dist": lambda p, q: fnp.linalg.norm(_joined_doubles(p) - _joined_doubles(q)),
     "erf": _special("erf"),
     "erfc": _special("erfc"),
     "floor": _rounded_to_int(fnp.floor),
     "fma": lambda x, y, z: x * y + z,
     "frexp": _frexp,
-    "fsum": lambda values: fnp.sum(_joined(values)),
+    "fsum": lambda values: fnp.sum(_joined_doubles(values)),
     "gamma": _special("gamma"),
     "hypot": _hypot,
     "isclose": _is_close,
@@ -196,6 +208,7 @@ NUMBER_MODULES = {"math": _MATH, "cmath": _CMATH, "statistics": _STATISTICS}
 _ASKED: dict[str, Any] = {"math": float, "cmath": complex, "statistics": None}
 _NUMBERS = frozenset((float, int, np.float64))
 _KNOWN = _NUMBERS | {Tracer}
+_NUMBER = (int, float, complex, np.number, np.bool)
 
 
 @cache
@@ -233,8 +246,7 @@ def python_function(module: str, name: str) -> Any:
                 return made
             if type(plain_value(x)) in _NUMBERS:
                 return _as_python_numbers(_with_python_errors(plain, traced_function, x))
-            x = number_from_method(x, "__float__")
-            _check_axes(convert, (x,))
+            (x,) = _as_asked(convert, (number_from_method(x, "__float__"),))
             return _as_python_numbers(_with_python_errors(plain, traced_function, x)) if is_traced(x) else plain(x)
 
         return one
@@ -243,7 +255,7 @@ def python_function(module: str, name: str) -> Any:
     def either(*args: Any, **kwargs: Any) -> Any:
         args = tuple([x if type(x) in _KNOWN else number_from_method(_as_list(x), "__float__") for x in args])
         if any(is_traced(x) for x in args):
-            _check_axes(convert, args)
+            args = _as_asked(convert, args)
             function = partial(traced_function, **kwargs) if kwargs else traced_function
             return _as_python_numbers(_with_python_errors(plain, function, *args))
         traced = (convert is None and holds_traced(args)) or holds_traced(kwargs.values())
@@ -252,11 +264,21 @@ def python_function(module: str, name: str) -> Any:
     return either
 
 
-def _check_axes(convert: Any, args: tuple[Any, ...]) -> None:
-    """Raise what a function of numbers, which it asks for by ``convert``, raises of an array with axes."""
-    for x in args if convert is not None else ():
-        if is_traced(x):
-            check_axes(convert, x)
+def _as_asked(convert: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return traced arguments as a function of numbers asks for them, by ``convert``: in double precision.
+
+    Raises:
+        TypeError: an array with axes, as Python's function raises it.
+    """
+    return args if convert is None else tuple([_number(convert, x) if is_traced(x) else x for x in args])
+
+
+def _number(convert: Any, x: Any) -> Any:
+    check_axes(convert, x)
+    value = plain_value(x)
+    if not isinstance(value, (np.generic, np.ndarray)) or value.dtype in (np.float64, np.complex128):
+        return x
+    return as_complex(x) if convert is complex and value.dtype.kind == "c" else as_float(x)
 
 
 def _as_python_numbers(found: Any) -> Any:
@@ -276,7 +298,7 @@ def _with_python_errors(plain: Callable[..., Any], traced_function: Callable[...
     """
     numbers = [plain_value(x) for x in args]
     kinds = set(map(type, numbers))
-    if kinds <= _NUMBERS:
+    if all(issubclass(kind, _NUMBER) for kind in kinds):
         try:
             plain(*numbers)
         except (ValueError, OverflowError):
@@ -286,7 +308,7 @@ def _with_python_errors(plain: Callable[..., Any], traced_function: Callable[...
         found = traced_function(*args)
         _report_no_error(plain.__name__, args, found)
         return found
-    if not kinds <= _NUMBERS | {np.ndarray}:  # an abstract value
+    if not all(issubclass(kind, (*_NUMBER, np.ndarray)) for kind in kinds):  # an abstract value
         return traced_function(*args)
     with np.errstate(all="ignore"):  # ``plain`` raises the error
         found = traced_function(*args)

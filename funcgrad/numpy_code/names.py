@@ -169,6 +169,7 @@ class Elementwise:
     def __init__(self, func: Callable[..., Any], /, nin: int, nout: int, *, identity: Any = None) -> None:
         self.nin, self.nout, self.identity = nin, nout, identity
         self._of_each = fnp.vectorize(func)
+        self._of_each.asks_for_dtypes = False
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Return the results of all elements."""

@@ -9,7 +9,7 @@ import pytest
 from helpers import close
 
 import funcgrad.numpy as fnp
-from funcgrad import as_written, check_grads, grad, jacfwd, jacrev, jvp, vjp, vmap
+from funcgrad import as_written, check_grads, grad, jacfwd, jacrev, jvp, value_and_grad, vjp, vmap
 from funcgrad.errors import InputError, NotDifferentiableError
 from funcgrad.optional import precision_switch
 
@@ -236,3 +236,41 @@ def test_fromfunction():
     fun = lambda c: fnp.fromfunction(lambda i, j, power: c * i + j**power, (2, 2), dtype=int, power=2)
     close(jacrev(fun)(1.5), [[0, 0], [1, 1]])
     close(fun(1.5), [[0, 1], [1.5, 2.5]])
+
+
+def reciprocal(v, w=1):
+    try:
+        return w / v
+    except ZeroDivisionError:
+        return 3.0 * v + 7.0
+
+
+def weighted_float(v, w=2):
+    return w * v if type(v) is float and type(w) is int else 0.0
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("make", [np.vectorize, lambda f: np.frompyfunc(f, 2, 1)], ids=["vectorize", "frompyfunc"])
+@pytest.mark.parametrize("function", [reciprocal, weighted_float])
+def test_functions_of_elements_get_python_numbers(function, make, dtype):
+    """Check that elements are Python's numbers, which raise errors and have Python's types, as in NumPy's loops."""
+    x, weights = np.array([0.0, 0.5, 2.0], dtype), np.array([1, 2, 3])
+    each = make(function)
+
+    def f(x):
+        return each(x, weights).astype(float).sum()
+
+    with np.errstate(divide="ignore"):  # NumPy's first call of ``vectorize`` divides its own numbers
+        value, slope = value_and_grad(f)(x)
+        assert value == f(x)
+    expected = [3.0, -8.0, -0.75] if function is reciprocal else [1.0, 2.0, 3.0]
+    np.testing.assert_allclose(slope, expected, rtol=1e-6)
+    assert slope.dtype == dtype
+
+
+def test_dtype_of_vectorize_is_that_of_the_first_numpy_element():
+    x = np.array([0.5, 2.0], np.float32)
+    each = np.vectorize(lambda v: 2 * v)
+    out, pullback = vjp(lambda x: each(x), x)
+    assert out.dtype == each(x).dtype == np.float32
+    assert pullback(np.ones(2, np.float32))[0].tolist() == [2.0, 2.0]

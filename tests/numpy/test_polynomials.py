@@ -282,8 +282,33 @@ def test_composed_series(name):
 
     close(vjp(worked(families), c)[0], worked(np.polynomial)(c))
     check_grads(worked(families), (c,), order=1)
-    with pytest.raises(InputError, match="constant coefficients"):
-        grad(lambda c: getattr(families, name)([1.0, 2.0])(families.Polynomial(c)).coef.sum())(c)
+
+
+@pytest.mark.parametrize("kind", ["Polynomial", "Chebyshev"])
+@pytest.mark.parametrize("name", ["Polynomial", "Chebyshev", "Legendre", "Hermite", "HermiteE", "Laguerre"])
+def test_composed_traced_series(name, kind):
+    """Check series of a series with traced coefficients, which may be the same ones, and their lengths."""
+
+    def worked(families):
+        def f(c, d):
+            outer, inner = getattr(families, name), getattr(families, kind)(d, domain=[0, 2])
+            both = outer(c, domain=[-2, 3])(inner)
+            assert type(both).__name__ == kind
+            found = [
+                both.coef,
+                outer([1.0, 2.0, 0.5])(inner).coef,
+                outer(c)(outer(c)).deriv().coef,
+                outer(c[:1])(inner).coef,
+            ]
+            return np.concatenate([*found, [both(0.3)]])
+
+        return f
+
+    c, d = np.array([1.0, 2.0, 0.5, -0.7]), np.array([0.4, -0.3, 0.2])
+    ours, theirs = worked(families), worked(np.polynomial)(c, d)
+    close(vjp(ours, c, d)[0], theirs)
+    check_grads(ours, (c, d), order=2)
+    close(vmap(ours)(np.stack([c, c]), np.stack([d, d])), np.stack([theirs, theirs]))
 
 
 @pytest.mark.parametrize(

@@ -257,3 +257,80 @@ def with_modules():
 def test_classes_from_modules_imported_in_function(fun):
     np.testing.assert_allclose(grad(fun)(0.7), (fun(0.7 + 1e-6) - fun(0.7 - 1e-6)) / 2e-6, rtol=1e-6)
     np.testing.assert_allclose(hessian(fun)(0.7), (grad(fun)(0.7 + 1e-6) - grad(fun)(0.7 - 1e-6)) / 2e-6, rtol=1e-6)
+
+
+#: Functions of math and cmath, of which the last three raise an error that the program catches.
+OF_SINGLE = {
+    "sqrt": lambda x: math.sqrt(x),
+    "atan2": lambda x: math.atan2(x, np.float32(2.0)),
+    "cmath.exp": lambda x: cmath.exp(x * np.complex64(1j)).imag,
+    "fsum": lambda x: math.fsum([x * np.float16(60_000.0)] * 20) / 6e4,
+    "dist": lambda x: math.dist([x * np.float16(60_000.0)] * 4, [0.0] * 4) / 6e4,
+    "math domain error": lambda x: math.log(x - 1.0),
+    "math domain error of cmath": lambda x: cmath.log(complex(0.0 * x, 0.0)).real,
+    "math range error": lambda x: math.exp(x * 10_000.0),
+}
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, np.float64])
+@pytest.mark.parametrize("name", OF_SINGLE)
+def test_functions_of_math_compute_in_double_precision(name, dtype):
+    """Check values, errors and derivatives of functions of ``math`` for elements of arrays of each precision."""
+
+    def f(x):
+        try:
+            return OF_SINGLE[name](x[0])
+        except (ValueError, OverflowError):
+            return math.cos(2.0 * x[0])
+
+    x = np.array([0.3], dtype)
+    value, slope = value_and_grad(f)(x)
+    assert value == f(x)
+    assert slope.dtype == dtype
+    exact = grad(f)(x.astype(np.float64))
+    np.testing.assert_allclose(slope, exact, rtol=2e-3 if dtype == np.float16 else 1e-6)
+    np.testing.assert_allclose(vmap(grad(f))(np.stack([x, x])), [exact] * 2, rtol=2e-3 if dtype == np.float16 else 1e-6)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, np.complex64])
+def test_numbers_taken_out_have_double_precision(dtype):
+    """Check that ``item`` and ``tolist`` of lower precision return Python's numbers, which do not overflow at 1e39."""
+
+    def f(x):
+        first, second = x.tolist()
+        return abs(x[0].item() * 1e60 * first) / 1e60 + abs(x.item(1) * second) * float(np.ones(1)[0])
+
+    x = np.array([0.5, 2.0], dtype)
+    value, slope = value_and_grad(f)(x)
+    assert value == f(x)
+    assert slope.dtype == dtype
+    np.testing.assert_allclose(slope, [1.0, 4.0], rtol=1e-6)
+    np.testing.assert_allclose(vmap(grad(f))(np.stack([x, x])), [slope, slope], rtol=1e-6)
+
+
+#: Programs with ``complex`` of parts, and what they return for x = [1e-3, 2.0].
+OF_PARTS = {
+    "both": (lambda x: complex(x[0], x[1]), 1e-3 + 2j),
+    "by name": (lambda x: complex(imag=x[0], real=x[1]), 2.0 + 1e-3j),
+    "imaginary alone": (lambda x: complex(imag=x[1]) + complex(real=1.0), 1.0 + 2j),
+    "real by name": (lambda x: complex(real=x[1]), 2.0 + 0j),
+    "complex part": (lambda x: complex(x[1], complex(0.0, x[0])), 2.0 - 1e-3 + 0j),
+}
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("name", OF_PARTS)
+def test_complex_of_parts(name, dtype):
+    """Check ``complex`` of one or two numbers, by name too; numbers near 1e120 overflow in single precision."""
+    make, expected = OF_PARTS[name]
+
+    def f(x):
+        z = make(x) * 1e60
+        return (abs(z) ** 2 + z.real * 1e60) / 1e120
+
+    x = np.array([1e-3, 2.0], dtype)
+    value, slope = value_and_grad(f)(x)
+    np.testing.assert_allclose(value, f(x), rtol=1e-14)
+    np.testing.assert_allclose(value, abs(expected) ** 2 + expected.real, rtol=1e-6)
+    np.testing.assert_allclose(slope, differences(f, x.astype(np.float64)), rtol=1e-6, atol=1e-7)
+    np.testing.assert_allclose(vmap(grad(f))(np.stack([x, x])), [slope, slope], rtol=1e-6)

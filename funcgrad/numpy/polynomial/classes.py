@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from importlib import import_module
+from operator import add
 from typing import Any
 
 import numpy as np
 
-from funcgrad.core import describe
-from funcgrad.errors import InputError
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.peeking import is_plain
 from funcgrad.numpy.polynomial.series import as_series, series
@@ -74,12 +74,12 @@ class TracedSeries:
         return self._val(offset + scale * as_value(arg), self.coef)  # type: ignore[attr-defined]
 
     def _composed(self, inner: Any) -> Any:
-        """Compose with a constant series; NumPy composes each term, as the result is linear in the coefficients."""
+        """Compose with another series term by term, as the result is linear in the coefficients of this one."""
         if not is_plain(inner.coef):
-            raise InputError(
-                f"{type(self).__name__}: a series takes one of constant coefficients, got {describe(inner.coef)}. "
-                "Add up its powers: c[0] + c[1] * q + c[2] * q**2."
-            )
+            bases = [_numpy_class(type(self)).basis(i, self.domain, self.window) for i in range(len(self.coef))]
+            made = reduce(add, [basis(inner) * self.coef[i] for i, basis in enumerate(bases)])
+            made.coef = made.coef[: (len(self.coef) - 1) * (len(inner.coef) - 1) + 1]  # NumPy's zeros are cut off
+            return made
         outer, theirs = _numpy_class(type(self)), _numpy_class(type(inner))
         given = theirs(inner.coef, inner.domain, inner.window)
         count = len(self.coef)
