@@ -72,6 +72,8 @@ def is_masked(kind: type) -> bool:
     return masked is not None and issubclass(kind, masked.MaskedArray)
 
 
+#: Type of NumPy's functions that call ``__array_function__``.
+DISPATCHER = type(np.concatenate)
 #: Members of ndarray that a class may define without computing in its own way.
 _DESCRIBING = frozenset((
     "__array_finalize__", "__array_priority__", "__class_getitem__", "__copy__", "__deepcopy__", "__doc__",

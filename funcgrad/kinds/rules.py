@@ -169,13 +169,9 @@ def _call_protocol_of(operand: Any, primitive: Primitive, args: tuple[Any, ...],
         override = backend.override_of(operand)
         return NotImplemented if override is None else override(operand, numpys, "__call__", *args)
     by_functions = getattr(type(operand), "__array_function__", None)
-    if by_functions in (None, np.ndarray.__array_function__) or type(numpys) is not _DISPATCHER:
+    if by_functions in (None, np.ndarray.__array_function__) or type(numpys) is not backend.DISPATCHER:
         return NotImplemented
     return by_functions(operand, numpys, (type(operand),), args, {})
-
-
-#: Type of NumPy's functions that call ``__array_function__``.
-_DISPATCHER = type(np.concatenate)
 
 
 def _call_operator_of(primitive: Primitive, args: tuple[Any, ...], position: int) -> Any:

@@ -10,13 +10,11 @@ from typing import Any
 import numpy as np
 
 import funcgrad.numpy as fnp
-from funcgrad.backend import is_table_class
+from funcgrad.backend import DISPATCHER, is_table_class
 from funcgrad.core import Tracer
 from funcgrad.numpy_code.replacements import PLAIN_TYPES
 from funcgrad.writable import Proxy
 
-#: Type of NumPy's functions that call ``__array_function__``.
-_DISPATCHER = type(np.concatenate)
 _HOMES = ("numpy", "numpy.linalg", "numpy.fft", "numpy.lib.scimath", "numpy.lib.stride_tricks")
 #: Most frequent types of arguments without ``__array_function__`` of their own.
 _ORDINARY = PLAIN_TYPES | {Tracer, np.ndarray}
@@ -42,7 +40,7 @@ def numpy_function(fun: Any) -> Any:
         for home in _HOMES:
             if getattr(sys.modules.get(f"funcgrad.{home}"), name, None) is inner:
                 found = getattr(sys.modules[home], name, None)
-                return found if type(found) is _DISPATCHER else None
+                return found if type(found) is DISPATCHER else None
         inner = getattr(inner, "__wrapped__", None)
     return None
 
@@ -54,7 +52,7 @@ def accepting_numpys(method: Any, translate: Any) -> Any:
     """
 
     def call(self: Any, fun: Any, *args: Any, **kwargs: Any) -> Any:
-        fun = translate(fun)[0] if type(fun) in (np.ufunc, _DISPATCHER) else fun
+        fun = translate(fun)[0] if type(fun) in (np.ufunc, DISPATCHER) else fun
         return method.__get__(self, type(self))(fun, *args, **kwargs)
 
     return call
