@@ -12,7 +12,7 @@ from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
 
-__all__ = ["CACHE", "flags", "share_contexts"]
+__all__ = ["CACHE", "FOLDER", "flags", "share_contexts"]
 
 #: The folder of what is kept between runs.
 FOLDER = Path(__file__).resolve().parent.parent / ".pytest_cache"

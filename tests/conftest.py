@@ -28,6 +28,7 @@ os.environ.update(compiling.CACHE, XLA_FLAGS=compiling.flags())  # before JAX st
 import jax
 
 from funcgrad import as_written, blocks
+from funcgrad.numpy_code import rebuilding
 
 # Bytecode of tests and library is cached, even if Python is told not to: compiling takes a third of the collection
 # time, and a third of the import time of each process that a test starts.
@@ -144,6 +145,12 @@ def written():
         yield
 
 
+def forget_names():
+    """Forget the names of modules whose tests are done: every later run would check that they are still the same."""
+    for translator in rebuilding._TRANSLATORS.values():
+        translator.watched.clear()
+
+
 # Hooks instead of fixtures: pytest would create new fixtures for every test.
 
 
@@ -154,6 +161,7 @@ def pytest_runtest_setup(item):
     Freeze the objects of earlier modules after a collection: traversing them, with JAX's caches, took half of the time.
     """
     if item.path != collected.get("for"):
+        forget_names()
         collected["for"] = item.path
         gc.collect()
         gc.freeze()

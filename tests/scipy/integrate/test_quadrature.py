@@ -484,7 +484,7 @@ def times(f, weight):
 
 
 #: Options of integrals of functions that jump.
-FINE = {"epsabs": 1e-6, "epsrel": 1e-6, "limit": 500}
+FINE = {"epsabs": 1e-5, "epsrel": 1e-5, "limit": 500}
 #: Integrals of ``f(x, *args)``, a staircase from 0 to 2 in ``abs(x)``, times something. The
 #: differences of the second are the integrals over each step for a height of 1.
 STAIRCASES = {
