@@ -146,9 +146,14 @@ def written():
 
 
 def forget_names():
-    """Forget the names of modules whose tests are done: every later run would check that they are still the same."""
+    """Forget the names of test modules that are done: every later run would check that they are still the same."""
     for translator in rebuilding._TRANSLATORS.values():
-        translator.watched.clear()
+        watched = [(reference, reference()) for reference in translator.watched]
+        translator.watched[:] = [r for r, names in watched if names is None or not is_of_test_module(names.real)]
+
+
+def is_of_test_module(names):
+    return str(names.get("__name__")).rpartition(".")[2].startswith("test_")
 
 
 # Hooks instead of fixtures: pytest would create new fixtures for every test.

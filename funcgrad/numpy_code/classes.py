@@ -168,7 +168,7 @@ class _TemporaryBase:
 
 
 class _TemporaryGeneric(Generic[TypeVar("T")]):  # type: ignore[misc]
-    """The same for classes derived from ``Generic``, which have another memory layout."""
+    """First base of a rebuilt class that is derived from ``Generic``: its objects have another memory layout."""
 
 
 def _derived(kind: Any, cls: Any, bases: tuple[type, ...], names: dict[str, Any]) -> type:

@@ -43,7 +43,7 @@ def reachable(fun: Any) -> Iterator[Any]:
     while waiting:
         value = waiting.pop()
         kind = type(value)
-        if kind in _DATA or id(value) in seen or kind is ModuleType:
+        if kind in _DATA or id(value) in seen or issubclass(kind, ModuleType):
             continue
         seen[id(value)] = value
         yield value

@@ -259,6 +259,11 @@ def globals_of(real: dict[str, Any], translate: Any) -> Globals:
     return known
 
 
+def _discard(watched: list[ref[Globals]], dead: ref[Globals]) -> None:
+    if dead in watched:
+        watched.remove(dead)
+
+
 def _new_globals(real: dict[str, Any], translate: Any) -> Globals:
     made, number, name = Globals(real, translate), id(real), str(real.get("__name__", ""))
 
@@ -268,7 +273,7 @@ def _new_globals(real: dict[str, Any], translate: Any) -> Globals:
 
     translate.globals[number] = ref(made, forget)
     if not is_mirrored(name):
-        translate.watched.append(ref(made, translate.watched.remove))
+        translate.watched.append(ref(made, partial(_discard, translate.watched)))
     if getattr(sys.modules.get(name), "__dict__", None) is real:
         translate.imported_globals[name] = made  # part of a reference cycle: one for each function would leave garbage
     return made
