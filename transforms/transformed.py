@@ -109,7 +109,9 @@ class Transformed(Generic[P, R]):
         run, options, given, choice = self.run, self.options, self.fun, self._choice
         if choice is not None:
             given = choice.given if choice.fits(given, args, kwargs) else self._choose(args, kwargs)
-        elif self._calls or not self._runs_as_it_is(args, kwargs):
+        elif self._calls == 0 and self._runs_as_it_is(args, kwargs):
+            self._calls = 1
+        else:
             given = self._choose(args, kwargs)
         outer_refusals = take_refusal() if pending_refusals else None
         try:
@@ -131,7 +133,7 @@ class Transformed(Generic[P, R]):
 
     def _runs_as_it_is(self, args: Any, kwargs: Any) -> bool:
         """Whether the function is known to run as it is. Asked in the first call, often the only one."""
-        self._calls, fun = 1, self.fun
+        fun = self.fun
         if type(fun) is not FunctionType:
             return type(fun) is Transformed
         known = known_codes.get(id(fun.__code__))
@@ -149,7 +151,7 @@ class Transformed(Generic[P, R]):
         """Return what runs in place of the function, and note it for the next call."""
         before = None if self._choice is None else self._choice.given
         given = rebuilt_if_known(self.fun, deciding(args, kwargs, getattr(self.options, "argnums", 0)), before)
-        if 1 < self._calls < _MOST_CHOICES:
+        if 0 < self._calls < _MOST_CHOICES:
             self._choice = choice_for_next_call(self.fun, given, args, kwargs)
         self._calls += 1
         return given
