@@ -205,11 +205,11 @@ def current() -> State:
     if leave is not None:
         state: State = leave.state
         return state
-    _forget_here()
+    forget_ended()
     return NO_BLOCK
 
 
-def _forget_here() -> None:
+def forget_ended() -> None:
     """Forget the blocks of this context if all have ended; a block that is just being entered still has its exit."""
     entry = first = _blocks.get()
     while entry is not None and entry[0]() is None:
@@ -220,7 +220,7 @@ def _forget_here() -> None:
 
 def none_open() -> bool:
     """Whether no block is open in the whole process; forget ended blocks, also those of this context."""
-    _forget_here()
+    forget_ended()
     for over in [leave for leave in open_exits if leave() is None]:
         try:
             open_exits.remove(over)

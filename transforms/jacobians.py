@@ -281,7 +281,7 @@ def _jacobian_by_columns(fun: Callable[..., Any], options: Options, args: Any, k
 def _is_large(leaves: list[Any]) -> bool:
     """Return whether a batch of all tangents takes so much memory that recording the operations on tangents pays."""
     total = sum([prod(backend.shape_of(x)) for x in leaves])
-    if total * total <= LARGE or blocks.last_entered() is not None or is_in_transform():
+    if total * total <= LARGE or blocks.current() != blocks.NO_BLOCK or is_in_transform():
         return False
     return all(backend.library_of(x) is np for x in leaves)
 

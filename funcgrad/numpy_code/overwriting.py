@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad.batching import BatchTrace
-from funcgrad.blocks import Block, Watcher, current, end_early
+from funcgrad.blocks import Block, Watcher, current, end_early, forget_ended
 from funcgrad.core import Primitive, Trace
 from funcgrad.errors import ConversionError
 from funcgrad.forward import ForwardTrace
@@ -49,13 +49,15 @@ class FirstCall:
             ConversionError: an operation used an array that the function changed afterwards.
         """
         look = _Look(current().watcher)
-        with Block(lambda state: state._replace(watcher=look)):
-            try:
+        try:
+            with Block(lambda state: state._replace(watcher=look)):
                 out = self.fun(*args, **kwargs)
                 unchanged = look.is_unchanged()
-            except Exception:
-                look.forget()
-                raise
+        except Exception:
+            look.forget()
+            raise
+        finally:
+            forget_ended()  # later calls look whether any block was entered
         if unchanged and look.saw_operations:
             self.done()
         return out
