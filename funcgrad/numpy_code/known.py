@@ -12,7 +12,7 @@ from weakref import ref
 
 from funcgrad.blocks import last_entered
 from funcgrad.numpy_code.calls import IdentityCache
-from funcgrad.numpy_code.reachable import DATA_TYPES, dictionary_of, is_of_library, values_held
+from funcgrad.numpy_code.reachable import DATA_TYPES, codes_and_minpack, dictionary_of, is_of_library, values_held
 
 _MANY = 64
 
@@ -26,14 +26,16 @@ class Facts:
     Attributes:
         level: how much of them is rebuilt; 0 for nothing, None if this no longer holds.
         looked_at: what they held when a call was looked at, see ``held_by``.
+        was_searched: whether what they can reach was searched for functions that print errors.
         runs_as_it_is: whether a call runs as it is if the function holds nothing and the arguments choose no path.
     """
 
-    __slots__ = ("_named", "is_of_library", "level", "looked_at", "runs_as_it_is")
+    __slots__ = ("_named", "is_of_library", "level", "looked_at", "runs_as_it_is", "was_searched")
 
     def __init__(self, is_of_library: bool) -> None:
         self.is_of_library = self.runs_as_it_is = is_of_library
         self.level: int | None = 0
+        self.was_searched = False
         self.looked_at: set[Any] = set()
         self._named: list[ref[CodeType]] = []
 
@@ -41,10 +43,16 @@ class Facts:
         """Note that so much is rebuilt from now on."""
         self.level, self.runs_as_it_is = level, False
 
-    def note_looked_at(self, code: CodeType, held: Any, named: list[CodeType]) -> None:
-        """Note that a function with this code, which holds this and names functions, changes no array that it used.
+    def note_looked_at(self, fun: Any, code: CodeType, held: Any, named: list[CodeType] | None) -> None:
+        """Note that ``fun``, which holds this, changes no array that it used.
 
         It is looked at again when a function that it names is gone, as when a cell of a notebook defines it again.
+
+        Args:
+            fun: a function with these facts.
+            code: its code.
+            held: what it holds.
+            named: the codes that it names; None if that was not searched yet.
         """
         if len(self.looked_at) >= _MANY:
             self.looked_at = set()
@@ -53,10 +61,11 @@ class Facts:
         key, known = id(code), known_codes
 
         def forget(_: Any) -> None:  # at the end of Python too, when the names of modules are gone
-            self.level, self.runs_as_it_is = None, False
-            known.pop(key, None)
+            entry = known.pop(key, None)
+            if entry is not None:
+                entry.stored.level, entry.stored.runs_as_it_is = None, False
 
-        self._named = [ref(other, forget) for other in named]
+        self._named = [ref(other, forget) for other in (codes_and_minpack(fun)[0] if named is None else named)]
 
 
 _FACTS = IdentityCache()

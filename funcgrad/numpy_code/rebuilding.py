@@ -320,11 +320,14 @@ def rebuilt_if_known(fun: Any, args: tuple[Any, ...] = (), before: Rebuilt | Non
     held = held_by(fun, args)
     if held in facts.looked_at:
         return given
-    named, calls_minpack = codes_and_minpack(fun)
-    if calls_minpack and not (level or facts.looked_at or is_as_written()):  # a conversion would print an error
-        facts.rebuild(FUNCTIONS)
-        given = Rebuilt(fun, FUNCTIONS)
-    return FirstCall(given, partial(facts.note_looked_at, code, held, named))
+    named = None
+    if not (level or facts.was_searched or is_as_written()):
+        facts.was_searched = True
+        named, calls_minpack = codes_and_minpack(fun)
+        if calls_minpack:  # a conversion would print an error
+            facts.rebuild(FUNCTIONS)
+            given = Rebuilt(fun, FUNCTIONS)
+    return FirstCall(given, partial(facts.note_looked_at, fun, code, held, named))
 
 
 def _rebuilt(fun: Any, code: CodeType, level: int) -> Rebuilt:
