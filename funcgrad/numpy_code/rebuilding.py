@@ -287,7 +287,7 @@ def _code_of(fun: Any) -> Any:
     return None
 
 
-def rebuilt_if_known(fun: Any, args: tuple[Any, ...] = (), before: Rebuilt | None = None) -> Any:
+def rebuilt_if_known(fun: Any, args: tuple[Any, ...] = (), before: Any = None) -> Any:
     """Return ``fun`` rebuilt if it has converted a traced value before, unless it handles conversions itself.
 
     At its first call a function is returned as a ``FirstCall``, and again with other functions in ``args``, in its
@@ -296,7 +296,7 @@ def rebuilt_if_known(fun: Any, args: tuple[Any, ...] = (), before: Rebuilt | Non
     Args:
         fun: a function.
         args: what else decides which code runs, see ``deciding``.
-        before: a rebuilt function, which is returned again if it fits.
+        before: what ran in an earlier call; a rebuilt function is returned again if it fits.
     """
     kind = type(fun)
     if kind is FunctionType:
@@ -313,7 +313,7 @@ def rebuilt_if_known(fun: Any, args: tuple[Any, ...] = (), before: Rebuilt | Non
     facts: Facts = facts_of(code, fun) if known is None else known.stored
     given, level = fun, facts.level
     if level and not is_as_written():
-        fits = before is not None and before.fun is fun and before.level == level
+        fits = type(before) is Rebuilt and before.fun is fun and before.level == level
         given = before if fits else _rebuilt(fun, code, level)
     if facts.is_of_library or level == WRITABLE_ARRAYS:
         return given

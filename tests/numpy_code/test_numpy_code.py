@@ -488,6 +488,36 @@ def test_rebuilt_classes_are_not_registered():
         assert {kind.__name__ for kind in KINDS[2:]} == {"Fourth"}
 
 
+@pytest.mark.parametrize("calls", [1, 2, 3, 6])
+def test_function_that_another_transform_rebuilt(calls):
+    text = """
+class Model:
+    scale = 2.0
+    def value(self, x):
+        return self.scale * x * x if x < 1.0 else math.sin(x)
+
+def plain(x):
+    return x * x if x < 1.0 else math.sin(x)
+
+def with_default(x, scale=2.0):
+    return scale * x * x if x < 1.0 else math.sin(x)
+
+def make(scale):
+    return lambda x: scale * x * x if x < 1.0 else math.sin(x)
+"""
+    names = {"math": math}
+    exec(text, names)  # new code: each function is called for the first time
+    functions = [(names["plain"], 1.0), (names["with_default"], 2.0), (names["make"](2.0), 2.0)]
+    for fun, slope in [*functions, (names["Model"]().value, 2.0)]:
+        first, second = grad(fun), grad(fun)
+        for _ in range(calls):
+            assert first(0.5) == pytest.approx(slope)
+        assert second(2.0) == pytest.approx(math.cos(2.0))
+        for _ in range(3):
+            assert first(0.5) == pytest.approx(slope)
+            assert first(2.0) == pytest.approx(math.cos(2.0))
+
+
 GENERIC_KINDS = []
 
 
