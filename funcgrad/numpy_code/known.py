@@ -99,15 +99,24 @@ class Choice:
         facts: what is known of the function.
         always: whether it does not matter what the function holds.
         held: a function to read each part that it holds, and what to call that with.
-        dictionary: the attributes of its object, for a method.
+        owner: its object, for a method.
+        dictionary: the attributes of this object.
     """
 
-    __slots__ = ("_always", "_dictionary", "_facts", "_held", "_level", "given")
+    __slots__ = ("_always", "_dictionary", "_facts", "_held", "_kind", "_level", "given")
 
     def __init__(
-        self, given: Any, level: int, facts: Facts, always: bool, held: list[tuple[Any, Any]], dictionary: Any
+        self,
+        given: Any,
+        level: int,
+        facts: Facts,
+        always: bool,
+        held: list[tuple[Any, Any]],
+        owner: Any = None,
+        dictionary: Any = None,
     ) -> None:
-        self.given, self._level, self._facts, self._always, self._dictionary = given, level, facts, always, dictionary
+        self.given, self._level, self._facts, self._always = given, level, facts, always
+        self._kind, self._dictionary = type(owner), dictionary
         values = [get(key) for get, key in held]
         marks = [(type(x), x if type(x) in _CHOOSING_BY_VALUE else _ANY) for x in values]
         self._held = [(*part, *mark) for part, mark in zip(held, marks, strict=True)]
@@ -131,21 +140,25 @@ class Choice:
         except ValueError:  # a closure variable has no value any more
             return False
         own = self._dictionary
-        return own is None or (len(own) == len(self._held) and dictionary_of(fun.__self__) is own)
+        if own is None:
+            return True
+        owner = fun.__self__
+        return len(own) == len(self._held) and dictionary_of(owner) is own and type(owner) is self._kind
 
 
 def choice_of(fun: Any, given: Any, level: int, always: bool, args: Any, kwargs: Any) -> Choice | None:
     """Return the choice to run ``given`` in place of ``fun``; None if too much would have to be compared."""
-    kind, dictionary = type(fun), None
+    kind, owner, dictionary = type(fun), None, None
     held: list[tuple[Any, Any]] = []
     if kind is FunctionType:
         code = fun.__code__
         held = [(_content_of, cell) for cell in fun.__closure__ or ()]
     elif kind is MethodType and type(fun.__func__) is FunctionType:
-        code, dictionary = fun.__func__.__code__, dictionary_of(fun.__self__)
+        code, owner = fun.__func__.__code__, fun.__self__
+        dictionary = dictionary_of(owner)
         held = [] if dictionary is None else [(dictionary.get, name) for name in dictionary]
     elif hasattr(kind, "retries_itself"):
-        return Choice(given, level, _OF_OWN, True, held, None)
+        return Choice(given, level, _OF_OWN, True, held)
     else:
         return None
     if not always:
@@ -154,4 +167,4 @@ def choice_of(fun: Any, given: Any, level: int, always: bool, args: Any, kwargs:
         nested = [x for x in values if type(x) is MethodType or (type(x) is FunctionType and values_held(x))]
         if has_others or nested or kwargs or not DATA_TYPES.issuperset(map(type, args)):
             return None
-    return Choice(given, level, facts_of(code, fun), always, [] if always else held, dictionary)
+    return Choice(given, level, facts_of(code, fun), always, [] if always else held, owner, dictionary)

@@ -618,3 +618,35 @@ def test_change_of_a_closure_variable_is_noticed_after_many_calls(calls):
     clear()
     with pytest.raises(NameError):
         g(np.array([1.0, 2.0]))
+
+
+class Kept:
+    """Object whose step keeps the array."""
+
+    def __init__(self):
+        self.size = 2
+
+    def step(self, y, w):
+        return y
+
+    def run(self, x):
+        w = np.ones(self.size)
+        return self.step((x * w).sum(), w)
+
+
+class Overwriting(Kept):
+    """The same object, but its step changes the array."""
+
+    def step(self, y, w):
+        return scaled_in_place(y, w)
+
+
+@pytest.mark.parametrize("calls", [1, 2, 3, 6])
+def test_change_of_the_class_is_noticed_after_many_calls(calls):
+    kept = Kept()
+    g = grad(kept.run)
+    for _ in range(calls):
+        np.testing.assert_allclose(g(np.array([1.0, 2.0])), [1.0, 1.0])
+    kept.__class__ = Overwriting
+    for _ in range(2):
+        np.testing.assert_allclose(g(np.array([1.0, 2.0])), [1.0, 1.0])  # those at the time of use, not 3.0
