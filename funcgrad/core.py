@@ -151,7 +151,7 @@ class Tracer:
         aval: the aval of the value, see ``aval_of``; None for tracers, and until first use.
         link: what else the trace knows about the value: in reverse mode the record, also called ``node``; in forward
             mode the ``tangent``; on a graph the ``slot``; None in a batch.
-        alias: how the value shares memory with others, see ``writable``; unset until first use.
+        alias: how the value shares memory with others, see ``writable``; None if nothing is noted.
     """
 
     __slots__ = ("__weakref__", "_trace", "_val", "alias", "aval", "link")
@@ -181,7 +181,7 @@ class Tracer:
             kind = np.ndarray if self.shape else self.dtype.type
         elif kind is np.ndarray and value.shape and not self.shape:  # a batch with one number for each example
             kind = value.dtype.type
-        if not issubclass(kind, np.ndarray) and getattr(self, "alias", READ_ONLY) not in (None, READ_ONLY):
+        if not issubclass(kind, np.ndarray) and self.alias not in (None, READ_ONLY):
             kind = np.ndarray  # without axes: a number has no memory, see ``writable.as_array``
         return kind
 
@@ -211,7 +211,7 @@ for _name in ("node", "tangent", "slot"):  # names of ``link`` in the several ki
 def tracer_of(value: Any, trace: Trace, link: Any = None, aval: Any = None) -> Tracer:
     """Make the tracer of a value of ``trace``."""
     made = Tracer()
-    made._val, made._trace, made.link, made.aval = value, trace, link, aval
+    made._val, made._trace, made.link, made.aval, made.alias = value, trace, link, aval, None
     return made
 
 

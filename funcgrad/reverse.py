@@ -125,7 +125,7 @@ def vjp_for_all(operation: Any, rule: Callable[..., Sequence[Any]], parents: int
     end = 2 + parents
 
     def vjp(ct: Any, record: Record) -> Any:
-        return tuple(zip(record[2:end], rule(ct, *record[end:]), strict=False))
+        return tuple(zip(record[2:end], rule(ct, *record[end:])))  # noqa: B905 - a keyword adds a third to the time
 
     return as_vjp_rule(vjp, operation, parents)
 
@@ -334,7 +334,11 @@ class ReverseTrace(Trace):
 
     def record_result(self, ans: Any, vjp: VJP, parents: Sequence[Record], saved: Sequence[Any]) -> Tracer:
         """Make the tracer of a result, with a new record."""
-        return tracer_of(ans, self, make_record(next(self.counter), vjp, parents, saved))
+        made = Tracer()
+        made._val, made._trace, made.alias = ans, self, None
+        made.aval = ans.shape if type(ans) is ndarray and ans.dtype is DOUBLE else None
+        made.node = (next(self.counter), vjp, *parents, *saved)
+        return made
 
     def process(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Run ``primitive`` one level out and record its VJP rule."""
@@ -372,7 +376,7 @@ def make_recorder(vjp: VJP, parents: Sequence[str], saved: Sequence[str]) -> Cal
 _RECORDER = """
 def operation(trace, ans, {parents}{saved}):
     made, counter = Tracer(), trace.fast_counter or trace.counter
-    made._val, made._trace, made.aval = ans, trace, None
+    made._val, made._trace, made.aval, made.alias = ans, trace, None, None
     made.node = {record}
     return made
 """

@@ -2,8 +2,9 @@
 
 A write reads what it changes, so writes happen one after the other, under the lock ``write_lock``. A write stores
 ``_val``, ``_trace`` and ``link`` of a tracer without a call in between. Code that reads all three without a call in
-between needs no lock and finds consistent values, because CPython switches threads only at calls and jumps. An
-operation reads the numbers of its parents' records before it takes the number of its own, so the parents are older.
+between needs no lock and finds consistent values, because CPython switches threads only at calls and at jumps
+backwards. An operation reads the numbers of its parents' records before it takes the number of its own, so the parents
+are older.
 """
 
 from __future__ import annotations

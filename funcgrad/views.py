@@ -11,7 +11,7 @@ import numpy as np
 from funcgrad import backend
 from funcgrad.core import READ_ONLY, Tracer, plain_value
 from funcgrad.shared_state import write_lock
-from funcgrad.writable import View, Views, copy_small, is_buffer, make_buffer, rebind, views_of
+from funcgrad.writable import CONSTANTS, View, Views, copy_small, is_buffer, make_buffer, rebind, views_of
 
 ndarray = np.ndarray
 
@@ -56,7 +56,7 @@ def array_with_layout_of(x: Any) -> ndarray:
         return x
     if not isinstance(x, Tracer):
         return np.empty(*backend.shape_and_dtype_of(x))
-    alias = getattr(x, "alias", None)
+    alias = x.alias
     value, hidden = x._val, x._trace.hidden_axes
     if type(value) is ndarray and not hidden and not _has_own_memory(x):
         return value
@@ -75,7 +75,7 @@ def array_with_layout_of(x: Any) -> ndarray:
 
 
 def _has_own_memory(x: Tracer) -> bool:
-    alias = getattr(x, "alias", None)
+    alias = x.alias
     return type(alias) is View and alias.has_own_memory
 
 
@@ -113,7 +113,7 @@ def note_if_view(x: Any, made: Any, step: Callable[..., Any], params: dict[str, 
 
 def note_view(x: Tracer, view: Any, step: Callable[..., Any], params: dict[str, Any]) -> None:
     """Note that ``view``, which is ``step(x, **params)``, shares the memory of ``x``; a number has no memory."""
-    alias, aval = getattr(x, "alias", None), x.aval
+    alias, aval = x.alias, x.aval
     if alias is READ_ONLY:
         # NumPy makes new arrays of numbers
         if (aval if type(aval) is tuple else x.shape) or type(plain_value(x)) is ndarray:
@@ -138,7 +138,7 @@ def note_view(x: Tracer, view: Any, step: Callable[..., Any], params: dict[str, 
         with write_lock:
             n = len(known)
             known[:n] = [r for r in known[:n] if r() is not None]  # other threads append to it
-    if is_buffer(view):
+    if view._trace is CONSTANTS:
         _retake_if_moved(view, made)
     elif known.written and known is alias:
         made.has_own_memory = True
@@ -158,7 +158,7 @@ def _retake_if_moved(view: Tracer, alias: View) -> None:
 def make_read_only(made: Any) -> Any:
     """Make ``made``, a view or a result with its own memory, read-only; return it."""
     if isinstance(made, Tracer):
-        alias = getattr(made, "alias", None)
+        alias = made.alias
         if type(alias) is View:
             alias.locked = alias.has_own_memory = True  # the value may have memory of its own, unlike NumPy's view
         else:
@@ -172,7 +172,7 @@ def copy_small_part(x: Tracer, part: Tracer) -> None:
     A tape may keep the part. The next write would then find that the memory of ``x`` is shared, and copy all of it.
     ``note_view`` does the same for views.
     """
-    alias = getattr(x, "alias", None)
+    alias = x.alias
     if type(alias) is Views and alias.written:
         with write_lock:
             copy_small(part)

@@ -28,7 +28,7 @@ import numpy as np
 from funcgrad import backend, blocks, tree
 from funcgrad.core import READ_ONLY, Primitive, Trace, Tracer, is_in_transform, plain_value, shallow_copy
 from funcgrad.forward import ForwardTrace
-from funcgrad.shared_state import repetitions, unfinished_traces, write_lock
+from funcgrad.shared_state import repetitions, unfinished_traces
 
 ndarray = np.ndarray
 #: Types for which NumPy is the array library.
@@ -80,7 +80,7 @@ CONSTANTS: Final = _Constants()
 def make_buffer(value: Any) -> Tracer:
     """Make a buffer: an array of any library that a transformed function made and can write to."""
     made = Tracer()
-    made._val, made._trace, made.link, made.aval = value, CONSTANTS, None, None
+    made._val, made._trace, made.link, made.aval, made.alias = value, CONSTANTS, None, None, None
     return made
 
 
@@ -265,7 +265,7 @@ def detached_copy(x: Any) -> Any:
     made = make_buffer(shallow_copy(x)) if is_buffer(x) else shallow_copy(x)
     if is_buffer(made):
         made.link = COPY_ON_WRITE
-    alias = getattr(x, "alias", None)
+    alias = x.alias
     if alias is READ_ONLY:
         made.alias = READ_ONLY
     elif type(alias) is View:
@@ -328,14 +328,14 @@ def rebind(x: Tracer, new: Any) -> None:
     """
     if not isinstance(new, Tracer):
         new = make_buffer(new)
-    if x._trace is CONSTANTS and not x._val.shape and getattr(x, "alias", None) is None:
+    if x._trace is CONSTANTS and not x._val.shape and x.alias is None:
         x.alias = Views()  # an array without axes stays an array when a traced value is written to it
     x._val, x._trace, x.link, x.aval = new._val, new._trace, new.link, None
 
 
 def as_array(x: Any) -> Any:
     """Mark ``x``, a new result that is an array in NumPy even if it has no axes, as an array with memory; return it."""
-    if isinstance(x, Tracer) and not is_buffer(x) and not x.shape and getattr(x, "alias", None) is None:
+    if isinstance(x, Tracer) and not is_buffer(x) and not x.shape and x.alias is None:
         x.alias = Views()
     return x
 
@@ -346,33 +346,35 @@ def as_number(x: Any) -> Any:
         return x
     if is_buffer(x):
         return x._val[()] if type(x._val) is ndarray else x
-    return x if getattr(x, "alias", None) is None else shallow_copy(x)
+    return x if x.alias is None else shallow_copy(x)
 
 
 def root_of(x: Tracer) -> Tracer:
     """Return the tracer that owns the memory of ``x``: the root of a view, else ``x`` itself."""
-    alias = getattr(x, "alias", None)
+    alias = x.alias
     return alias.root if type(alias) is View else x
 
 
 def steps_of(x: Tracer) -> tuple[ViewStep, ...]:
     """Return the steps in which ``x`` was taken from its root; none if ``x`` is not a view."""
-    alias = getattr(x, "alias", None)
+    alias = x.alias
     return alias.steps if type(alias) is View else ()
 
 
 def is_number(x: Tracer) -> bool:
     """Whether ``x`` represents a number, like a NumPy scalar, without memory that could be shared."""
-    return not x.shape and not is_buffer(x) and type(getattr(x, "alias", None)) not in (View, Views)
+    return not x.shape and not is_buffer(x) and type(x.alias) not in (View, Views)
 
 
 def views_of(x: Tracer) -> Any:
-    """Return the list of the views of ``x``; make the list at first use, under a lock."""
-    with write_lock:
-        alias = getattr(x, "alias", None)
-        if alias is None:
-            alias = x.alias = Views()
-        return alias
+    """Return the list of the views of ``x``; make the list at first use.
+
+    The list is stored without a call in between, so that two threads find the same one, see ``shared_state``.
+    """
+    made = Views()
+    if x.alias is None:
+        x.alias = made
+    return x.alias
 
 
 def copy_small(part: Tracer) -> None:
@@ -380,8 +382,8 @@ def copy_small(part: Tracer) -> None:
     for name in ("_val", "link") if isinstance(part._trace, ForwardTrace) else ("_val",):
         found = getattr(part, name)
         if isinstance(found, Tracer):
-            if type(getattr(found, "alias", None)) is View:  # not visible to the program, and would keep the root alive
-                del found.alias
+            if type(found.alias) is View:  # not visible to the program, and would keep the root alive
+                found.alias = None
             copy_small(found)
         elif (
             type(found) is ndarray
@@ -393,7 +395,7 @@ def copy_small(part: Tracer) -> None:
 
 def refresh_views(root: Tracer) -> None:
     """Take all views of ``root`` again, after a write to ``root``."""
-    views = [view for r in getattr(root, "alias", None) or () if (view := r()) is not None]
+    views = [view for r in root.alias or () if (view := r()) is not None]
     if views:
         source = make_buffer(root._val) if is_buffer(root) else shallow_copy(root)
         for view in views:

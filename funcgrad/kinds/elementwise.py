@@ -337,7 +337,7 @@ def operation(x, /):
                 aval = None
             {check}
             made = Tracer()
-            made._val, made._trace = ans, trace
+            made._val, made._trace, made.alias = ans, trace, None
             made.aval = {aval}
             made.link = {record}
             return made
@@ -349,7 +349,7 @@ def operation(x, /):
                 return tracer_of(ans, trace, {forward}, {aval_pushed})
         elif trace.fast and type(trace) is BatchTrace:
             made = Tracer()
-            made._val, made._trace, made.link, made.aval = operation(v), trace, None, None
+            made._val, made._trace, made.link, made.aval, made.alias = operation(v), trace, None, None, None
             return made
     elif type(x) is ndarray or type(x) is float64{plain}:
         return kernel(x)
@@ -414,6 +414,7 @@ def operation(x, y, /):
             made = Tracer()
             made.link = {record_left}
         made._val, made._trace, made.aval = ans, trace, {aval}
+        made.alias = None
         return made
     if type(y) is Tracer and (counter := (trace := y._trace).fast_counter) is not None:
         w, aval, parent = y._val, y.aval, y.link
@@ -423,6 +424,7 @@ def operation(x, y, /):
         {check}
         made = Tracer()
         made._val, made._trace, made.aval = ans, trace, {aval}
+        made.alias = None
         made.link = {record_right}
         return made
     if type(x) in NUMPY and type(y) in NUMPY:
@@ -435,7 +437,7 @@ def operation(x, y, /):
             return made
     elif (trace := batch_of(x, y)) is not None:
         made, v, w = Tracer(), x._val if type(x) is Tracer else x, y._val if type(y) is Tracer else y
-        made._val, made._trace, made.link, made.aval = operation(v, w), trace, None, None
+        made._val, made._trace, made.link, made.aval, made.alias = operation(v, w), trace, None, None, None
         return made
     return bind_checked(primitive, (x, y), {{}})
 """
@@ -462,6 +464,7 @@ def operation(x, y):
         return bind_checked(primitive, (x, y), {{}})
     made, shape = Tracer(), ans.shape
     made._val, made.aval = ans, shape if type(ans) is ndarray and ans.dtype is DOUBLE else None
+    made.alias = None
     if left and right:
         made._trace, parent, second = x._trace, x.link, y.link
         counter = made._trace.fast_counter or made._trace.counter

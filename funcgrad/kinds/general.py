@@ -409,11 +409,13 @@ def operation(x, y, z):
             if x._trace is trace and conforms(v := x._val, w, u):
                 made, parent, second, third, ans = Tracer(), x.node, y.node, z.node, kernel(v, w, u)
                 made._val, made._trace, made.aval = ans, trace, {aval}
+                made.alias = None
                 made.node = {record_all}
                 return made
         elif type(x) is ndarray and conforms(x, w, u):
             made, v, parent, second, ans = Tracer(), x, y.node, z.node, kernel(x, w, u)
             made._val, made._trace, made.aval = ans, trace, {aval}
+            made.alias = None
             made.node = {record_last}
             return made
     elif type(x) is type(y) is type(z) is ndarray:
@@ -446,11 +448,13 @@ def operation(x, y, **params):
                 if y._trace is trace and (ans := direct(v, w, **params)) is not None:
                     made = Tracer()
                     made._val, made._trace, made.aval = ans, trace, {aval}
+                    made.alias = None
                     made.node = {record_both}
                     return made
             elif type(y) is ndarray and (ans := direct(v, y, **params)) is not None:
                 made, w = Tracer(), y
                 made._val, made._trace, made.aval = ans, trace, {aval}
+                made.alias = None
                 made.node = {record_left}
                 return made
         elif type(trace) is ForwardTrace and trace.fast:
@@ -467,6 +471,7 @@ def operation(x, y, **params):
             if (ans := direct(v, w, **params)) is not None:
                 made = Tracer()
                 made._val, made._trace, made.aval = ans, trace, {aval}
+                made.alias = None
                 made.node = {record_right}
                 return made
         elif type(y) is Tracer and type(y._trace) is ForwardTrace and y._trace.fast:

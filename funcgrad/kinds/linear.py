@@ -215,7 +215,7 @@ def operation(x, *rest, **params):
         v, trace, parent = x._val, x._trace, x.node
         made = Tracer()
         made._val = kernel(v, **params) if type(v) is ndarray else operation(v, **params)
-        made._trace, made.aval = trace, None
+        made._trace, made.aval, made.alias = trace, None, None
         made.node = {record}
         return {result}
     if type(x) is Tracer and not rest and type(x._trace) is ForwardTrace and x._trace.fast:

@@ -7,7 +7,6 @@ cotangents of all arguments in one pass over ``ct``. The tape saves shapes and d
 from __future__ import annotations
 
 from collections.abc import Callable
-from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -18,9 +17,8 @@ from funcgrad.kinds.linear import Batching, batch_rule, conform
 from funcgrad.kinds.rules import Operation, Rule, finish_operation, make_any
 from funcgrad.reverse import vjp_for_all
 
-_ARRAYS = frozenset((np.ndarray,))
+ndarray = np.ndarray
 _NO_NUMBERS = "type(arg) is not ndarray or arg.dtype.kind not in 'fciub'"
-_SHAPE, _DTYPE = attrgetter("shape"), attrgetter("dtype")
 
 
 def jointly_linear(
@@ -69,12 +67,13 @@ def jointly_linear(
         return plan_vjp(args, traced, params, call_operation(call, args, params))
 
     def plan_vjp(args: Any, traced: Any, params: Any, ans: Any) -> Any:
-        if _ARRAYS.issuperset(map(type, args)):
-            shapes, dtypes = list(map(_SHAPE, args)), list(map(_DTYPE, args))
-        else:
-            shapes, dtypes = list(map(backend.shape_of, args)), list(map(backend.dtype_of, args))
-        alike = dtypes.count(backend.dtype_of(ans)) == len(dtypes)
-        return ans, vjp_for_all(name, vjp_each, len(traced)), (traced, shapes, None if alike else dtypes, params)
+        dtype, shapes, dtypes = backend.dtype_of(ans), [], None
+        for a in args:
+            shape, own = (a.shape, a.dtype) if type(a) is ndarray else backend.shape_and_dtype_of(a)
+            shapes.append(shape)
+            if own is not dtype and dtypes is None:
+                dtypes = list(map(backend.dtype_of, args))
+        return ans, vjp_for_all(name, vjp_each, len(traced)), (traced, shapes, dtypes, params)
 
     def forward(args: Any, tangents: Any, params: Any) -> Any:
         ans = call_operation(call, args, params)

@@ -87,15 +87,15 @@ def set_item(x: Tracer, index: Any, y: Any) -> None:
         IndexError, ValueError: as in NumPy, for an index or a shape that does not fit.
     """
     with write_lock:
-        alias = getattr(x, "alias", None)
-        views = getattr(alias.root, "alias", None) if type(alias) is View else alias
-        if type(views) is Views and (views.half_exchange is not None or type(getattr(y, "alias", None)) is View):
+        alias = x.alias
+        views = alias.root.alias if type(alias) is View else alias
+        if type(views) is Views and (views.half_exchange is not None or (type(y) is Tracer and type(y.alias) is View)):
             _watch_exchange(x, index, y, views)
         _set_item(x, index, y)
 
 
 def _set_item(x: Tracer, index: Any, y: Any) -> None:
-    alias = getattr(x, "alias", None)
+    alias = x.alias
     buffer = x._trace is CONSTANTS
     if not (alias is None and buffer) and not _can_write(x, alias):
         raise_read_only(x)
@@ -113,7 +113,7 @@ def _set_item(x: Tracer, index: Any, y: Any) -> None:
     aval = aval_of(y)
     if aval is None or aval_of(x._val) is None:
         check_dtype(x, y)
-    if type(getattr(y, "alias", None)) is View and _is_item_of(x, index, y):
+    if type(y) is Tracer and type(y.alias) is View and _is_item_of(x, index, y):
         return
     if type(index) is not int and write_by_mask(x, index, y):
         return
@@ -170,7 +170,7 @@ def _write_root(x: Tracer, index: Any, y: Any, aval: Any) -> None:
         if is_mask and can_overwrite(x, index, y, ignore_observers=True):
             index = index.nonzero()  # then the record is a write, as on the fast path
         rebind(x, with_layout_of(x, with_items_set(shallow_copy(x), index, y)))
-    views = getattr(x, "alias", None)
+    views = x.alias
     if x._trace is not CONSTANTS:
         (views if type(views) is Views else views_of(x)).written = True
     if views:
@@ -389,7 +389,7 @@ def _can_write(x: Tracer, alias: Any) -> bool:
 def set_all_items(x: Tracer, y: Any) -> None:
     """Do ``x[...] = y``; take over a tracer ``y`` that was made for this and fits, without a copy."""
     with write_lock:
-        alias = getattr(x, "alias", None)
+        alias = x.alias
         own = alias is not READ_ONLY and type(alias) is not View
         if own and isinstance(y, Tracer) and not is_buffer(y) and y.shape == x.shape and y.dtype == x.dtype:
             rebind(x, with_layout_of(x, y))
@@ -400,7 +400,7 @@ def set_all_items(x: Tracer, y: Any) -> None:
 
 def raise_read_only(x: Any, call: str = "x[i] = y") -> NoReturn:
     """Raise the ReadOnlyError for a write to ``x``, made by the statement or the function ``call``."""
-    if not x.shape and getattr(x, "alias", None) is not READ_ONLY:
+    if not x.shape and x.alias is not READ_ONLY:
         raise ReadOnlyError(
             f"{call}: a number cannot be written to, got {describe(x)}{user_line()}. Give the name a new value "
             "instead: x = y."
@@ -432,7 +432,7 @@ def _watch_exchange(x: Tracer, index: Any, y: Any, views: Views) -> None:
         views: the views of the root of ``x``; they record whether the last write was a first half.
     """
     half_exchange, views.half_exchange = views.half_exchange, None
-    mine = getattr(y, "alias", None) if isinstance(y, Tracer) else None
+    mine = y.alias if isinstance(y, Tracer) else None
     if type(mine) is not View or mine.root is not root_of(x) or not mine.steps or not y.shape:
         return
     if (
@@ -552,7 +552,7 @@ def in_place_operator(operation: Callable[[Any, Any], Any], symbol: str) -> Call
     """
 
     def method(x: Any, y: Any) -> Any:
-        alias = getattr(x, "alias", None)
+        alias = x.alias
         if is_number(x):
             return operation(x, y)
         if type(y) not in _NUMPY_OR_TRACER and backend.is_table(y):

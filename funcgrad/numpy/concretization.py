@@ -453,7 +453,7 @@ def as_python(x: Any) -> Any:
     elif type(value) is not Tracer or (found := as_python(value)) is value:
         return x
     made = Tracer()  # ``shallow_copy`` would take a lock, which a number does not need: it is never written to
-    made._val, made._trace, made.link, made.aval = found, trace, x.link, None
+    made._val, made._trace, made.link, made.aval, made.alias = found, trace, x.link, None, None
     return made
 
 

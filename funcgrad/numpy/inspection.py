@@ -284,7 +284,7 @@ def require(a: ArrayLike, dtype: Any = None, requirements: Any = None) -> Array:
         made = asfortranarray(made) if shape_of(made) else made
     elif "C" in letters:
         made = ascontiguousarray(made) if shape_of(made) else made
-    alias = getattr(made, "alias", None)
+    alias = made.alias if isinstance(made, Tracer) else None
     owned = alias is not READ_ONLY and type(alias) is not View
     return made if owned or not letters & {"O", "W"} else copy(made)
 

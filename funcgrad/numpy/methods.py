@@ -367,7 +367,7 @@ def _setflags(x: Tracer, write: Any = None, align: Any = None, uic: Any = None) 
     """Make an array read-only, as constructors do with arrays that they keep; a view stays as it is."""
     if write is None or write or align is not None or uic is not None:
         _refusing_method("setflags", "x.copy() to have an array that can be written to")(x)
-    if getattr(x, "alias", None) is None:
+    if x.alias is None:
         x.alias = READ_ONLY
 
 

@@ -113,7 +113,7 @@ def write_out(name: str, out: Any, result: Array, casting: Any = "same_kind", *,
 def _written_shape(name: str, out: Any) -> Shape:
     """Return the shape of ``out`` after checking that ``out`` is an array that can be written to."""
     if isinstance(out, Tracer):
-        alias = getattr(out, "alias", None)
+        alias = out.alias
         if alias is READ_ONLY or (alias is None and not is_buffer(out) and not out.shape):
             raise_read_only(out, f"{name}(out=x)")
         if alias is None and not out.shape:

@@ -72,11 +72,14 @@ def reshape(a: ArrayLike, /, shape: Any, order: Any = "C", *, copy: bool | None 
         made = refill(a, to=to)
     else:
         made = _reversed(refill(_reversed(a), to=to[::-1]))
-        if getattr(made, "alias", None) is READ_ONLY and not shares_memory(
-            like := array_with_layout_of(a), like.reshape(to, order="F")
+        if (
+            isinstance(made, Tracer)
+            and made.alias is READ_ONLY
+            and not shares_memory(like := array_with_layout_of(a), like.reshape(to, order="F"))
         ):
             made = duplicate(made)  # an argument from another library: its memory order was lost
-    if copy is False and isinstance(a, Tracer) and not is_number(a) and getattr(made, "alias", None) is None:
+    shared = isinstance(made, Tracer) and made.alias is not None
+    if copy is False and isinstance(a, Tracer) and not is_number(a) and not shared:
         raise ValueError("Unable to avoid creating a copy while reshaping.")
     return duplicate(made) if copy else made
 

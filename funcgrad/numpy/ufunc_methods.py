@@ -259,7 +259,7 @@ class Ufunc(Protocol):
                 f"{name}: the first argument must be an array that can be written to, got {describe(a)}{user_line()}. "
                 "Make it with funcgrad.numpy.zeros, empty or copy."
             )
-        if getattr(a, "alias", None) is READ_ONLY:
+        if a.alias is READ_ONLY:
             raise_read_only(a, name)
         with write_lock:  # other threads may write to other elements
             if are_constant(a, indices, *others):

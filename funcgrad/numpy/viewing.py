@@ -110,13 +110,13 @@ def set_shape(x: Tracer, shape: Any) -> None:
     _check_writable(x, "x.shape = ...", "x = x.reshape(shape)")
     step, params = reshape, {"to": _shape_in_place(array_with_layout_of(x), shape)}
     with write_lock:
-        made, link, alias = step(_present_value(x), **params), x.link, getattr(x, "alias", None)
+        made, link, alias = step(_present_value(x), **params), x.link, x.alias
         if type(alias) is Views:  # views show the memory in its old shape: a new root tracer represents it from now on
             root = Tracer()
             root._val, root._trace, root.link, root.aval, root.alias = x._val, x._trace, x.link, x.aval, alias
             for view in [view for known in alias if (view := known()) is not None]:
                 view.alias.root = root
-            del x.alias
+            x.alias = None
             note_view(root, x, step, params)
         elif type(alias) is View:
             x.alias = View()
@@ -153,7 +153,7 @@ def resize(x: Tracer, *shape: Any, refcheck: bool = True) -> None:
         ReadOnlyError: ``x`` is an argument of a transformed function.
     """
     _check_writable(x, "x.resize()", "x = numpy.pad(x, ...) or x = x[:n]")
-    alias = getattr(x, "alias", None)
+    alias = x.alias
     if type(alias) is View or not array_with_layout_of(x).flags.c_contiguous:
         raise ValueError("cannot resize this array: it does not own its data")
     if alias and any(known() is not None for known in alias):
@@ -168,7 +168,7 @@ def resize(x: Tracer, *shape: Any, refcheck: bool = True) -> None:
 
 def _check_writable(x: Tracer, call: str, remedy: str) -> None:
     """Check that ``x`` is not an argument of a transformed function, which cannot be changed in place."""
-    if getattr(x, "alias", None) is READ_ONLY:
+    if x.alias is READ_ONLY:
         raise ReadOnlyError(
             f"{call}: an argument of a transformed function cannot be changed in place, got {describe(x)}{user_line()}."
             f" Write {remedy}."
@@ -188,7 +188,7 @@ def _memory_attribute(name: str, what: str) -> property:
         if open_rebuilt_run() is not None and name in ("flags", "strides"):  # rebuilt code may use them
             return getattr(array_with_layout_of(x), name)
         if open_rebuilt_run() is not None and name == "base":
-            return root_of(x) if type(getattr(x, "alias", None)) is View else None
+            return root_of(x) if type(x.alias) is View else None
         raise AttributeError(
             f"x.{name}: a traced value has no memory of its own, got {describe(x)}{user_line()}.{counterpart_hint()} "
             "Use its shape, dtype, size, itemsize and nbytes, and funcgrad.numpy.lib.stride_tricks for "

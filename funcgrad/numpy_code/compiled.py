@@ -117,7 +117,7 @@ def _unwrapped(x: Any) -> Any:
     A list without buffers is passed itself: compiled code may reorder its members.
     """
     if is_buffer(x):
-        if getattr(x, "alias", None) is not READ_ONLY:
+        if x.alias is not READ_ONLY:
             unshare(root_of(x))
         return x._val
     if type(x) not in (list, tuple):

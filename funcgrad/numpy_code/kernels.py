@@ -62,7 +62,7 @@ def _updating(name: str) -> Callable[..., Any]:
     def update(self: _At, y: Any, /, copy: bool | None = None, xp: Any = None) -> Any:
         x: Any = self.x
         found = getattr(fnp.at(x)[self.idx], name)(y)
-        stays = copy or not isinstance(x, Tracer) or not fnp.ndim(x) or getattr(x, "alias", None) is READ_ONLY
+        stays = copy or not isinstance(x, Tracer) or not fnp.ndim(x) or x.alias is READ_ONLY
         if not stays:
             self.x[...] = found  # in place, as SciPy does with NumPy's arrays
         return found if stays else self.x

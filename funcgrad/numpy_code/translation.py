@@ -192,7 +192,7 @@ class Translator:
         if kind in PLAIN_TYPES or issubclass(kind, Tracer):
             return value
         found = self(value)[0]
-        if kind is np.ndarray and is_buffer(found) and getattr(found, "alias", None) is None:
+        if kind is np.ndarray and is_buffer(found) and found.alias is None:
             found.alias = READ_ONLY
         return found
 

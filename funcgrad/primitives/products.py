@@ -171,10 +171,10 @@ def _matmul_dx(ct: Array, y: Array, shape: Shape) -> Array:
     if plain and ct.ndim == y.ndim == 2:  # the most common case
         return ct.dot(y.T) if y.size > 1 else _product(ct, y.T)
     rank, other_rank = len(shape), y.ndim
+    if plain and rank == 1 and other_rank == 2:
+        return y.dot(ct) if y.size > 1 else _product(y, ct)
     if rank == 2 and other_rank == 1 and (plain or _are_on_graph(ct, y)):
         return ProductCotangent((ct[None], y[None]))
-    if plain and rank == 1 and other_rank == 2:
-        return _product(y, ct)
     if rank == other_rank == 2:
         return fast_matmul(ct, y.T if type(y) is ndarray else permute(y, axes=(1, 0)))
     if other_rank == 1:
@@ -195,10 +195,10 @@ def _matmul_dy(ct: Array, x: Array, shape: Shape) -> Array:  # noqa: C901, PLR09
             return ProductCotangent((x, ct))
         return x.T.dot(ct) if x.size > 1 else _product(x.T, ct)
     rank, other_rank = len(shape), x.ndim
+    if plain and rank == 1 and other_rank == 2:
+        return x.T.dot(ct) if x.size > 1 else _product(x.T, ct)
     if rank == 2 and other_rank == 1 and (plain or _are_on_graph(ct, x)):
         return ProductCotangent((x[None], ct[None]))
-    if plain and rank == 1 and other_rank == 2:
-        return _product(x.T, ct)
     if rank == other_rank == 2:
         if _are_on_graph(ct, x) and can_be_deferred(ct, x):
             return ProductCotangent((x, ct))
