@@ -214,7 +214,8 @@ def test_caught_errors_are_raised_at_each_call(name, order):
         for x in (*points, *points)[::order]:
             found, _ = with_warnings(fast, x)
             expected, _ = with_warnings(transformed, x)
-            np.testing.assert_array_equal(found, expected)
+            # programs compute with NumPy's functions, whose last bit may differ from ``math``'s on some processors
+            np.testing.assert_array_max_ulp(np.asarray(found, float), np.asarray(expected, float), 2)
 
 
 def test_examples_in_a_batch_are_checked_again():
