@@ -182,6 +182,8 @@ class Census:
 
     def copies(self) -> dict[int, ndarray]:
         """Return copies of the arrays that have holders outside the structure, by the ``id`` of the array."""
+        if not self._noted:
+            return {}
         arrays = list({id(x): x for x in self._noted}.values())
         bases = [i for i in range(len(arrays)) if arrays[i].base is not None]
         # no count is below the references from structure and census, so equal sums mean that no count is above them
