@@ -40,8 +40,11 @@ def copy_shared_arrays(nodes: list[Record | None]) -> tuple[list[Record | None],
         originals: dict[int, ndarray] = {}
         _visit_records(records, lambda x: originals.update({id(x): x}))
         return nodes, ChangeCheck([(originals[key], copy) for key, copy in copies.items()])
-    new = {id(x): _with_copies(copies, x) for x in containers}
-    return replace_saved(nodes, records, {**copies, **new}), None
+    new: dict[int, Any] = dict(copies)
+    for x in containers:
+        if (changed := _with_copies(copies, x)) is not x:
+            new[id(x)] = changed
+    return replace_saved(nodes, records, new), None
 
 
 def copy_shared_constants(recording: Recording) -> None:

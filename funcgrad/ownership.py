@@ -12,7 +12,6 @@ asks.
 from __future__ import annotations
 
 import sys
-from collections import Counter
 from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any
@@ -189,9 +188,25 @@ class Census:
         # no count is below the references from structure and census, so equal sums mean that no count is above them
         if not bases and sum(map(sys.getrefcount, arrays)) == _LISTED * len(arrays) + 2 * len(self._noted):
             return {}  # the most frequent case
-        counts = Counter(map(id, self._noted))  # in the order of ``arrays``
+        counts: dict[int, int] = {}  # in the order of ``arrays``
+        for key in map(id, self._noted):
+            counts[key] = counts.get(key, 0) + 1
         self._noted.clear()
-        shared = [sys.getrefcount(arrays[i]) != _ENTRY + counts[id(arrays[i])] for i in range(len(arrays))]
+        shared = [sys.getrefcount(arrays[i]) != _ENTRY + n for i, n in enumerate(counts.values())]
+        if bases:
+            self._find_shared_views(arrays, bases, counts, shared)
+        return {key: arrays[i].copy("K") for i, key in enumerate(counts) if shared[i]}
+
+    @staticmethod
+    def _find_shared_views(arrays: list[ndarray], bases: list[int], counts: dict[int, int], shared: list[bool]) -> None:
+        """Correct ``shared`` for views, which hold their bases, and whose memory others may hold through a base.
+
+        Args:
+            arrays: the noted arrays.
+            bases: the positions of views among them.
+            counts: the number of references that the structure has to each array, by ``id``, in the same order.
+            shared: whether each has other holders; changed in place.
+        """
         indices = {key: i for i, key in enumerate(counts)}
         views: dict[int, int] = {}  # by the identity of an array: how many of the others are views of it
         for i in bases:
@@ -207,4 +222,3 @@ class Census:
             if not shared[i]:
                 known = base in views and _references_of_base(arrays, i) == _BASE - 1 + views[base]
                 shared[i] = shared[indices[base]] if base in indices else not known
-        return {id(arrays[i]): arrays[i].copy("K") for i in range(len(arrays)) if shared[i]}

@@ -25,7 +25,7 @@ import sys
 from collections.abc import Callable, Sequence
 from functools import cache
 from heapq import heappop, heappush, heappushpop
-from operator import attrgetter, is_not, itemgetter
+from operator import attrgetter, itemgetter
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
@@ -202,11 +202,22 @@ def replace_saved(
     """
     made: dict[int, Record] = {}  # changed records, by number
     for position in sorted(records):
-        if (vjp := (node := records[position])[1]) is not None:
-            parents = [made.get(p[0], p) for p in node[vjp.parents]]
-            fields = [*parents, *[new.get(id(x), x) for x in node[vjp.arrays]]]
-            if any(map(is_not, node[2:], fields)):
-                made[node[0]] = (*node[:2], *fields, *node[2 + len(fields) :])
+        node = records[position]
+        vjp, place, fields = node[1], 2, None
+        if vjp is None:
+            continue
+        for parent in node[vjp.parents]:
+            if parent[0] in made:
+                fields = list(node) if fields is None else fields
+                fields[place] = made[parent[0]]
+            place += 1
+        for x in node[vjp.arrays]:
+            if id(x) in new:
+                fields = list(node) if fields is None else fields
+                fields[place] = new[id(x)]
+            place += 1
+        if fields is not None:
+            made[node[0]] = tuple(fields)
     return [None if node is None else made.get(node[0], node) for node in ends]
 
 
