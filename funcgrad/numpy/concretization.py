@@ -17,6 +17,7 @@ from contextlib import nullcontext, suppress
 from io import UnsupportedOperation
 from types import MethodType
 from typing import Any, NoReturn
+from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -403,12 +404,17 @@ def constant_array(x: Tracer, request: str) -> Any:
     return value
 
 
+#: Read-only views of constants that code holds, by their ``id``: code that writes to one is run rebuilt.
+read_only_views: WeakValueDictionary[int, np.ndarray] = WeakValueDictionary()
+
+
 def _as_ndarray(value: Any, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
     """Return an ndarray; without a copy it is read-only, because tapes and callers may refer to its memory."""
     made = np.array(value, dtype, copy=copy)
     if made is value:
         made = made.view()
         made.flags.writeable = False
+        read_only_views[id(made)] = made
     return made
 
 

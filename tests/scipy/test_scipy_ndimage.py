@@ -320,3 +320,21 @@ def test_static_options_are_needed_under_jit():
             jax.eval_shape(program, 1.0)
         with pytest.raises(ConcretizationError, match=match):
             vmap(program)(np.array([1.0, 60.0]))
+
+
+@pytest.mark.parametrize("options", [{}, {"iterations": 2}, {"iterations": 3, "brute_force": True}])
+@pytest.mark.parametrize("name", ["binary_erosion", "binary_dilation", "binary_opening"])
+def test_binary_images_of_traced_values(name, options):
+    """Which pixels are 0 carries no derivative, as the result of a comparison."""
+    x = np.zeros((9, 9))
+    x[1:8, 2:8], x[4, 4] = 1.5, 0.0
+    want = getattr(scipy.ndimage, name)(x, **options)
+    np.testing.assert_array_equal(grad(lambda x: np.sum(x * getattr(scipy.ndimage, name)(x, **options)))(x), want)
+
+
+@pytest.mark.parametrize("name", ["minimum_filter", "median_filter"])
+def test_traced_footprints(name):
+    x, footprint = np.random.default_rng(0).normal(size=(4, 5)), np.tri(3)
+    fun = lambda x, t: np.sum(getattr(scipy.ndimage, name)(x, footprint=footprint * t))
+    np.testing.assert_array_equal(grad(fun)(x, 1.0), grad(lambda x: fun(x, 1.0))(x))
+    assert grad(fun, 1)(x, 1.0) == 0.0
