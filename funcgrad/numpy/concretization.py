@@ -15,9 +15,9 @@ import threading
 from collections.abc import Callable
 from contextlib import nullcontext, suppress
 from io import UnsupportedOperation
+from threading import get_ident
 from types import MethodType
 from typing import Any, NoReturn
-from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -404,8 +404,8 @@ def constant_array(x: Tracer, request: str) -> Any:
     return value
 
 
-#: Read-only views of constants that code holds, by their ``id``: code that writes to one is run rebuilt.
-read_only_views: WeakValueDictionary[int, np.ndarray] = WeakValueDictionary()
+#: Threads in which code got a read-only view of a constant; code that writes to one is run rebuilt.
+gave_views: set[int] = set()
 
 
 def _as_ndarray(value: Any, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
@@ -414,7 +414,7 @@ def _as_ndarray(value: Any, dtype: Any = None, copy: bool | None = None) -> np.n
     if made is value:
         made = made.view()
         made.flags.writeable = False
-        read_only_views[id(made)] = made
+        gave_views.add(get_ident())
     return made
 
 

@@ -217,6 +217,7 @@ def test_a_write_to_a_read_only_array_raises():
     frozen.flags.writeable = False
 
     def fun(x):
+        np.asarray(fnp.zeros(2))
         frozen[0] = 2.0
         return x * frozen.sum()
 
