@@ -12,6 +12,7 @@ from helpers import traced
 import funcgrad.numpy as fnp
 from funcgrad import check_grads, grad, hessian, jacfwd, jacrev, jvp, vjp, vmap
 from funcgrad.errors import ConcretizationError, InputError, ShapeError
+from funcgrad.interop import from_numpy
 from funcgrad.scipy import ndimage
 
 RNG = np.random.default_rng(0)
@@ -338,3 +339,20 @@ def test_traced_footprints(name):
     fun = lambda x, t: np.sum(getattr(scipy.ndimage, name)(x, footprint=footprint * t))
     np.testing.assert_array_equal(grad(fun)(x, 1.0), grad(lambda x: fun(x, 1.0))(x))
     assert grad(fun, 1)(x, 1.0) == 0.0
+
+
+def test_constants_of_a_rebuilt_function_are_filtered_by_scipy():
+    """The numbers that it makes may be integers, as nothing is traced; traced values can be written to the result."""
+
+    def fun(x):
+        image, kernel = np.zeros((2, 3), int), np.zeros((2, 2), int)
+        image[...] = [[1, 2, 3], [4, 5, 6]]
+        kernel[[0, 1], [0, 1]] = 1
+        out = np.zeros((2, 3), int)
+        scipy.ndimage.correlate(image, kernel, output=out)
+        smooth = scipy.ndimage.gaussian_filter(image * 1.0, 1.0)
+        smooth[0] = x
+        return out * x + smooth
+
+    want = np.array([[2, 3, 5], [5, 6, 8]]) + np.array([[1], [0]])
+    np.testing.assert_array_equal(jacfwd(from_numpy(fun))(2.0), want)
