@@ -3,12 +3,12 @@
 python benchmarks/scipy_tests.py [special fft ...]
 
 These tests take the library as an argument, ``xp``, and come with an installed SciPy, under ``SCIPY_ARRAY_API=1``. With
-funcgrad each test runs unchanged inside a transform; every floating array that the test makes is an array of funcgrad:
-a constant or, in a second run, traced. Traced tests that compute expected values with NumPy need the numbers, which
-funcgrad refuses. Libraries that are not installed are left out.
+funcgrad each test runs unchanged inside a transform, as a program's function does: by ``from_array_api``, in which all
+arrays have one namespace, or rebuilt as code written for NumPy if that is refused. The floating arrays that the test
+makes from numbers are constants or, in a second run, traced. Libraries that are not installed are left out.
 
 In a process of its own this file is also a plugin of pytest: it puts funcgrad's namespace where SciPy's tests look
-for array-api-strict, so both libraries skip the same tests.
+for array-api-strict, and skips the tests that SciPy skips for that library.
 """
 
 from __future__ import annotations
