@@ -3,12 +3,12 @@
 python benchmarks/scipy_tests.py [special fft ...]
 
 These tests take the library as an argument, ``xp``, and come with an installed SciPy, under ``SCIPY_ARRAY_API=1``. With
-funcgrad each test runs unchanged inside a transform; every floating array that the test makes is an array of funcgrad:
-a constant or, in a second run, traced. Traced tests that compute expected values with NumPy need the numbers, which
-funcgrad refuses. Libraries that are not installed are left out.
+funcgrad each test runs unchanged inside a transform, as a program's function does: by ``from_array_api``, in which all
+arrays have one namespace, or rebuilt as code written for NumPy if that is refused. The floating arrays that the test
+makes from numbers are constants or, in a second run, traced. Libraries that are not installed are left out.
 
 In a process of its own this file is also a plugin of pytest: it puts funcgrad's namespace where SciPy's tests look
-for array-api-strict, so both libraries skip the same tests.
+for array-api-strict, and skips the tests that SciPy skips for that library.
 """
 
 from __future__ import annotations
@@ -36,26 +36,19 @@ COUNTED = ("passed", "failed", "skipped")
 TRACED = os.environ.get("SCIPY_TESTS_OF") == "funcgrad, traced"
 if os.environ.get("SCIPY_TESTS_OF", "").startswith("funcgrad"):
     import funcgrad.numpy as fnp
-    from funcgrad import as_written, stop_gradient, vjp
+    from funcgrad import vjp
     from funcgrad.core import Tracer
-    from funcgrad.interop import from_numpy
-    from funcgrad.writable import make_buffer
+    from funcgrad.interop import from_array_api, from_numpy
+    from funcgrad.numpy_code import is_conversion, take_refusal
 
-    names = vars(fnp)
-    names.update(set_array_api_strict_flags=lambda **flags: None, __version__="2.4.0")
+    vars(fnp).update(set_array_api_strict_flags=lambda **flags: None, __version__="2.4.0")
     sys.modules[STRICT] = fnp
-    plain, current = fnp.asarray, []
 
-    def asarray(a: Any, *args: Any, **kwargs: Any) -> Any:
-        """Return the array; trace it if a test of SciPy makes it from floating numbers."""
-        made = plain(a, *args, **kwargs)
-        if not current:
-            return made
-        if not TRACED or made.dtype.kind not in "fc":
-            return made if isinstance(made, Tracer) else make_buffer(made)
-        return made + (current[-1] * 0).astype(made.dtype)
-
-    names["asarray"] = asarray
+    def plain(x: Any) -> Any:
+        """Return the value of an array of funcgrad to compare it."""
+        while isinstance(x, Tracer):
+            x = x._val
+        return np.asarray(x)
 
     @cache
     def strictly(check: Any) -> Any:
@@ -63,30 +56,20 @@ if os.environ.get("SCIPY_TESTS_OF", "").startswith("funcgrad"):
 
         def checked(*args: Any, **kwargs: Any) -> Any:
             actual, desired, xp = check(*args, **kwargs)
-            return (*[np.asarray(stop_gradient(x)) for x in (actual, desired)], np if xp is fnp else xp)
+            return plain(actual), plain(desired), np if xp.__name__ == fnp.__name__ else xp
 
         return checked
 
-    @cache
-    def as_they_stand() -> None:
-        """Make the tests of ``special`` call SciPy's functions as a program's calls run under a transform."""
-        from scipy.special._support_alternative_backends import _FuncInfo
+    def pytest_collection_modifyitems() -> None:
+        """Skip the tests that SciPy skips for array-api-strict, such as those of functions for NumPy only."""
+        conftest: Any = sys.modules["scipy.conftest"]
+        reasons_of = conftest._backends_kwargs_from_request
 
-        of_scipy = _FuncInfo.wrapper.fget
-        _FuncInfo.wrapper = property(lambda info: in_arrays(from_numpy(of_scipy(info))))
+        def reasons(*args: Any, **kwargs: Any) -> dict[str, str]:
+            found = reasons_of(*args, **kwargs)
+            return {**found, **({fnp.__name__: found[STRICT]} if STRICT in found else {})}
 
-    def in_arrays(fun: Any) -> Any:
-        """Return ``fun`` with results of constants as funcgrad's arrays too."""
-
-        def call(*args: Any, **kwargs: Any) -> Any:
-            found = fun(*args, **kwargs)
-            if not current:
-                return found
-            parts = found if isinstance(found, tuple) else (found,)
-            arrays = [x if isinstance(x, Tracer) else make_buffer(np.asarray(x)) for x in parts]
-            return tuple(arrays) if isinstance(found, tuple) else arrays[0]
-
-        return call
+        conftest._backends_kwargs_from_request = reasons
 
     @pytest.hookimpl(wrapper=True)
     def pytest_pyfunc_call(pyfuncitem: Any) -> Any:
@@ -97,30 +80,55 @@ if os.environ.get("SCIPY_TESTS_OF", "").startswith("funcgrad"):
 
         if not hasattr(checks, "strict_check_of_scipy"):
             checks.strict_check_of_scipy = checks._strict_check
-        checks._strict_check = strictly(checks.strict_check_of_scipy)
-        if TRACED:
-            as_they_stand()
+            checks._strict_check = strictly(checks.strict_check_of_scipy)
         test = pyfuncitem.obj
-        pyfuncitem.funcargs["xp"] = fnp  # the fixture's value was made outside the transform
 
         def inside(*args: Any, **kwargs: Any) -> None:
-            def traced(zero: Any) -> Any:
-                current.append(zero)
+            def run(zero: Any, test: Any) -> Any:
+                namespace = zero.__array_namespace__()
+                xp = Traced(namespace, zero) if TRACED else namespace
                 try:
-                    with checks.default_xp(fnp):
-                        test(*args, **kwargs)
+                    with checks.default_xp(xp):
+                        test(*args, **{**kwargs, "xp": xp})
+                except BaseException as error:  # a transform would run this function again, not the test
+                    failures.append(error)
                 finally:
-                    current.pop()
+                    take_refusal()
                 return zero
 
-            with as_written():
-                vjp(traced, 0.0)
+            failures: list[BaseException] = []
+            vjp(from_array_api(lambda zero: run(zero, test)), 0.0)
+            if failures and is_conversion(failures[0]):
+                failures.clear()
+                vjp(lambda zero: run(zero, from_numpy(test)), 0.0)
+            if failures:
+                raise failures[0]
 
         pyfuncitem.obj = inside
         try:
             return (yield)
         finally:
             pyfuncitem.obj = test
+
+    class Traced:
+        """A namespace in which ``asarray`` returns arrays that depend on ``zero``, if they are floating."""
+
+        def __init__(self, namespace: Any, zero: Any) -> None:
+            self._namespace, self._zero = namespace, zero
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._namespace, name)
+
+        def __eq__(self, other: Any) -> bool:
+            return other is self._namespace
+
+        def __hash__(self) -> int:
+            return hash(self._namespace)
+
+        def asarray(self, *args: Any, **kwargs: Any) -> Any:
+            """Return the array; trace it if its numbers are floating."""
+            made = self._namespace.asarray(*args, **kwargs)
+            return made + (self._zero * 0).astype(made.dtype) if made.dtype.kind in "fc" else made
 
 
 def pytest_runtest_logreport(report: Any) -> None:

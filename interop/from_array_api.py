@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
 from types import ModuleType
 from typing import Any, ParamSpec
 
@@ -73,7 +74,12 @@ class Namespace:
 
     def _giving_arrays(self, fun: Callable[..., Any]) -> Callable[..., Any]:
         array = self._trace.array
-        return lambda *args, **kwargs: array(fun(*args, **kwargs))
+
+        @wraps(fun)  # libraries look at the signature, for a parameter such as axis
+        def call(*args: Any, **kwargs: Any) -> Any:
+            return array(fun(*args, **kwargs))
+
+        return call
 
 
 def from_array_api(fun: Callable[P, Any]) -> Callable[P, Any]:

@@ -243,7 +243,7 @@ TABLE = {
 }
 REFUSED = {
     "scipy.special": words(
-        "besselpoly radian mathieu_a mathieu_b mathieu_cem mathieu_sem mathieu_modcem1 mathieu_modcem2 mathieu_modsem1 "
+        "besselpoly mathieu_a mathieu_b mathieu_cem mathieu_sem mathieu_modcem1 mathieu_modcem2 mathieu_modsem1 "
         "mathieu_modsem2 pro_ang1 obl_ang1 pro_rad1 pro_rad2 obl_rad1 obl_rad2 pro_cv obl_cv ellip_harm ellip_harm_2 "
         "ellip_normal lqn lqmn lmbda riccati_jn riccati_yn"
     ),

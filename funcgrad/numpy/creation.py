@@ -43,6 +43,15 @@ def as_buffer(made: Array) -> Array:
     return make_buffer(made) if writable and is_in_transform() else made
 
 
+def _as_buffer_if_new(made: np.ndarray, given: Any) -> Array:
+    """Return ``as_buffer(made)``, but ``made`` itself if it is ``given`` or a view of it, as if the dtypes are equal.
+
+    A buffer has no base: code that looks whether an array is a copy would overwrite the array of its caller.
+    """
+    is_view = made.base is not None and isinstance(given, np.ndarray) and np.may_share_memory(made, given)
+    return made if made is given or is_view else as_buffer(made)
+
+
 def as_value(a: ArrayLike) -> Array:
     """Convert ``a`` to a value that a primitive takes: lists and tables become arrays, values pass unchanged."""
     if type(a) is np.ndarray or isinstance(a, (Tracer, np.ndarray)) or namespace_of(a) is not None:
@@ -213,7 +222,7 @@ def asarray(
         return made
     if dtype is not None and made.dtype.kind in "fc":
         check_text(a)
-    return made if made is a else as_buffer(made)
+    return _as_buffer_if_new(made, a)
 
 
 def array(
@@ -266,7 +275,7 @@ def array(
             return made
         if dtype is not None and made.dtype.kind in "fc":
             check_text(object)
-        return made if made is object else as_buffer(made)
+        return _as_buffer_if_new(made, object)
     copy = {"IF_NEEDED": None, "NEVER": False}.get(getattr(copy, "name", ""), copy)  # NumPy's _CopyMode too
     made = asarray(object, dtype, copy=None if copy else copy)
     if 0 < ndmax < len(made.shape):

@@ -8,15 +8,13 @@ from typing import Any
 import numpy as np
 
 from funcgrad import backend
-from funcgrad.core import describe
-from funcgrad.errors import InputError
 from funcgrad.kinds.linear import broadcast_to, reduce_sum, reshape
 from funcgrad.numpy.axes import normalize_axes
 from funcgrad.numpy.creation import as_value, astype
 from funcgrad.numpy.reducing import as_floating, fill_where_false, reduce_axes
 from funcgrad.numpy.shaping import result_type
 from funcgrad.primitives import reductions as prim
-from funcgrad.primitives.arithmetic import absolute, add, multiply, subtract
+from funcgrad.primitives.arithmetic import absolute, add, divide, multiply, subtract
 from funcgrad.primitives.comparison import equal, less, sign
 from funcgrad.primitives.comparison import where as choose
 from funcgrad.primitives.elementwise import exp, log
@@ -44,12 +42,9 @@ def logsumexp(
         b: factors that broadcast with ``a``. If a factor is 0 and exp overflows or is undefined, the element
             is left out.
         keepdims: keep the reduced axes, with length 1.
-        return_sign: whether to return the logarithm of the sum's absolute value, and its sign. If False, the
-            logarithm of a negative sum is NaN.
+        return_sign: whether to return the logarithm of the sum's absolute value, and its sign, which for complex
+            numbers is the sum divided by its absolute value. If False, the logarithm of a negative sum is NaN.
         where: a mask that broadcasts to the shape of ``a`` and selects the elements to use.
-
-    Raises:
-        TypeError: ``return_sign`` with complex numbers.
 
     Example:
         >>> fnp.logsumexp([1000.0, 0.0])
@@ -70,13 +65,15 @@ def logsumexp(
     shifted = choose(prim.vanishing_overflow(shifted, b), -math.inf, shifted)
     total = reduce_axes(reduce_sum, multiply(b, exp(shifted)), axes, keepdims)
     peak = reshape(peak, to=backend.shape_of(total))
-    if backend.dtype_of(total).kind == "c":
-        if return_sign:
-            raise InputError(f"logsumexp: a complex sum has no sign, got {describe(total)}. Leave return_sign=False.")
+    is_complex = backend.dtype_of(total).kind == "c"
+    if is_complex and not return_sign:
         return add(log(total), peak)
     nothing = equal(total, 0)  # the logarithm is -inf there, without a warning
-    ans = add(choose(nothing, -math.inf, log(choose(nothing, 1, absolute(total)))), peak)
-    return (ans, sign(total)) if return_sign else choose(less(total, 0), math.nan, ans)
+    size = choose(nothing, 1, absolute(total))
+    ans = add(choose(nothing, -math.inf, log(size)), peak)
+    if return_sign:
+        return ans, divide(total, size) if is_complex else sign(total)
+    return choose(less(total, 0), math.nan, ans)
 
 
 def softmax(x: ArrayLike, axis: Axes = -1, where: ArrayLike | bool | None = None) -> Array:

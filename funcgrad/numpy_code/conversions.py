@@ -295,8 +295,7 @@ def as_writable(made: Any, *given: Any) -> Any:
     An array that shares memory with a ``given`` one is returned unchanged: the given one would not see the write.
     """
     if type(made) is np.ndarray:
-        shared = made.base is not None and any(_shares_memory(made, x) for x in given)
-        if shared or made.dtype.kind not in "fcbiu":
+        if any(_shares_memory(made, x) for x in given) or made.dtype.kind not in "fcbiu":
             return made
         return make_buffer(made) if is_worker() else as_buffer(made)
     return type(made)([as_writable(part, *given) for part in made]) if type(made) in (tuple, list) else made
@@ -306,7 +305,8 @@ def _shares_memory(made: Any, x: Any) -> bool:
     """Whether an array shares memory with another one, or with one in a list or tuple."""
     if type(x) in (tuple, list):
         return any(_shares_memory(made, part) for part in x)
-    return isinstance(x, np.ndarray) and np.may_share_memory(made, x)
+    is_view = made.base is not None and isinstance(x, np.ndarray)
+    return made is x or (is_view and np.may_share_memory(made, x))
 
 
 #: Methods of ufuncs that make arrays.

@@ -62,6 +62,16 @@ def _bordered(x: Any, lengths: Any, origins: Any, mode: int, cval: Any) -> Any:
     return fnp.pad(x, widths, border, **({"constant_values": cval} if border == "constant" else {}))
 
 
+def _binary_erosion(input: Any, structure: Any, mask: Any, output: Any, *rest: Any) -> Any:
+    """Compute ``_nd_image.binary_erosion``. It asks only which elements are 0, so its result carries no derivative."""
+    erode = import_scipy("ndimage.binary_erosion", "scipy.ndimage._nd_image").binary_erosion
+    made = np.empty(fnp.shape(output), output.dtype)
+    given = [None if x is None else np.asarray(fnp.not_equal(x, 0)) for x in (input, structure, mask)]
+    found = erode(*given, made, *rest)
+    output[...] = made
+    return found
+
+
 def _generic_filter(
     input: Any,
     function: Callable[..., Any],
@@ -158,6 +168,7 @@ def _generic_gradient_magnitude(
 
 
 IMAGES: dict[tuple[str, str], Callable[..., Any]] = {
+    ("scipy.ndimage._nd_image", "binary_erosion"): _binary_erosion,
     ("scipy.ndimage._nd_image", "fourier_filter"): _fourier_filter,
     ("scipy.ndimage._nd_image", "fourier_shift"): _fourier_shift,
     ("scipy.ndimage._nd_image", "generic_filter"): _generic_filter,

@@ -340,7 +340,12 @@ def _find_interval(t: Any, k: int, x: Any, start: int, extrapolate: bool) -> int
 
 
 def _all_splines(t: Any, k: int, x: Any, place: int, nu: int = 0) -> Any:
-    """Compute ``_dierckx.evaluate_all_bspl``: derivatives of the B-splines that are not zero in a piece."""
+    """Compute ``_dierckx.evaluate_all_bspl``: derivatives of the B-splines that are not zero in a piece.
+
+    In the piece after the last one, the last of these B-splines ends behind the knots, at any point.
+    """
+    missing = place + k + 2 - len(t)
+    t = fnp.concatenate([t, t[-1] + np.arange(1.0, missing + 1)]) if missing > 0 else t
     return _spline(t, np.eye(len(t) - k - 1)[:, place - k : place + 1], k, fnp.reshape(x, (1,)), nu, True)[0]
 
 
@@ -446,8 +451,6 @@ def _norm_eq_lsq(x: Any, t: Any, k: int, y: Any, w: Any, ab: Any, rhs: Any) -> N
 
 def _insert(per: Any, t: Any, c: Any, k: int, x: Any, m: int) -> tuple[Any, Any, int]:
     """Compute ``_fitpack._insert``: the same spline with ``m`` more knots at ``x``, by Boehm's formula."""
-    if per:
-        raise ConversionError("scipy.interpolate.insert: a spline of traced values cannot be periodic. Pass per=False.")
     t = fnp.asarray(t) * 1.0
     c = fnp.asarray(c)[: len(t) - k - 1]
     for _ in range(m):
@@ -457,7 +460,20 @@ def _insert(per: Any, t: Any, c: Any, k: int, x: Any, m: int) -> tuple[Any, Any,
         between = share * c[last - k + 1 : last + 1] + (1 - share) * c[last - k : last]
         c = fnp.concatenate([c[: last - k + 1], between, c[last:]])
         t = fnp.concatenate([t[: last + 1], fnp.reshape(x * 1.0, (1,)), t[last + 1 :]])
+        if per:
+            t, c = _closed(t, c, k, last + 1)
     return t, fnp.concatenate([c, np.zeros(k + 1)]), 0
+
+
+def _closed(t: Any, c: Any, k: int, new: int) -> tuple[Any, Any]:
+    """Repeat the knot ``t[new]`` of a periodic spline, and the coefficients that it changed, at the other end."""
+    end = len(t) - k - 1
+    period, first = t[end] - t[k], len(c) - k
+    if new >= first:
+        return fnp.concatenate([t[end - k : end] - period, t[k:]]), fnp.concatenate([c[first:], c[k:]])
+    if new <= 2 * k:
+        return fnp.concatenate([t[: end + 1], t[k + 1 : 2 * k + 1] + period]), fnp.concatenate([c[:first], c[:k]])
+    return t, c
 
 
 def _surface(tx: Any, ty: Any, c: Any, kx: int, ky: int, dx: int, dy: int, x: Any, y: Any) -> tuple[Any, Any, Any]:

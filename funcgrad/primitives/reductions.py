@@ -136,17 +136,33 @@ def _exponentials(x: Any) -> Any:
     return np.exp(x, out=x) if x.shape else np.exp(x)
 
 
+#: Sums whose logarithm is smaller are close to 1, where rounding them would cost digits of the logarithm.
+_NEAR_ZERO = 0.1
+
+
 def _logsumexp(xp: Any, x: Any, *, axis: Axes) -> Any:
     x = xp.asarray(x)
     if xp is np and x.dtype.kind == "f":
         peak = np.maximum.reduce(x, axis, keepdims=True, initial=-math.inf)
         if np.isfinite(peak).all():  # all sums are at least 1
             total = np.log(np.add.reduce(_exponentials(x - peak), axis))
-            return total + peak.reshape(total.shape)
+            ans = total + peak.reshape(total.shape)
+            if np.all(np.abs(ans) >= _NEAR_ZERO):
+                return ans
     peak = _peak(xp, x, axis)
     with np.errstate(divide="ignore", over="ignore"):  # log(0) is intended; only next to NaN can exp overflow
-        total = xp.log(xp.exp(x - peak).sum(axis))
+        total = _log_of_sum(xp, x - peak, axis)
     return total + peak.reshape(total.shape)
+
+
+def _log_of_sum(xp: Any, x: Any, axis: Axes) -> Any:
+    """Return ``log(sum(exp(x)))``; the elements that are 0 are counted, so that others are not rounded away."""
+    parts = xp.exp(x)
+    if x.dtype.kind == "c":
+        return xp.log(parts.sum(axis))
+    count, rest = (x == 0).sum(axis, dtype=x.dtype), xp.where(x == 0, 0, parts).sum(axis)
+    some = xp.where(count == 0, 1, count)
+    return xp.where(count == 0, xp.log(rest), xp.log1p(rest / some) + xp.log(some))
 
 
 def _shares(xp: Any, x: Any, y: Any, *, axis: Axes) -> Any:

@@ -18,7 +18,9 @@ from funcgrad.errors import InputError
 from funcgrad.numpy.function_tables import function_table
 from funcgrad.numpy.peeking import is_plain
 from funcgrad.numpy_code import run_anywhere
+from funcgrad.numpy_code.conversions import as_writable
 from funcgrad.optional import import_scipy
+from funcgrad.writable import is_buffer
 
 #: Functions that are rebuilt from SciPy's code, by their module in ``scipy``.
 OWN_CODE: Mapping[str, frozenset[str]] = {
@@ -127,10 +129,16 @@ def mirrors(fun: Callable[P, R]) -> Callable[P, R]:
 
     @wraps(fun)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
-        traced = not is_plain(*args, *kwargs.values())
+        scipy_function: Any
+        every = (*args, *kwargs.values())
+        traced = not is_plain(*every)
+        if traced and all(_is_constant(x) or (is_plain(x) and not callable(x)) for x in every):
+            scipy_function = getattr(import_scipy(f"{home}.{name}", home), name)
+            found: R = as_writable(scipy_function(*map(_copied, args), **{n: _copied(x) for n, x in kwargs.items()}))
+            return found
         if traced and own.issuperset(kwargs):
             return fun(*args, **kwargs)
-        scipy_function: Any = getattr(import_scipy(f"{home}.{name}", home), name)
+        scipy_function = getattr(import_scipy(f"{home}.{name}", home), name)
         if traced:
             defaults = {n: p.default for n, p in signature(scipy_function).parameters.items() if n not in own}
             known: Any = {n: x for n, x in kwargs.items() if n not in defaults or x is not defaults[n]}
@@ -139,6 +147,16 @@ def mirrors(fun: Callable[P, R]) -> Callable[P, R]:
         return made
 
     return call
+
+
+def _is_constant(x: Any) -> bool:
+    """Whether ``x`` is an array that a function made from constants, to which nothing traced was written."""
+    return is_buffer(x) and type(x._val) is np.ndarray
+
+
+def _copied(x: Any) -> Any:
+    """Return a copy of the array of a buffer, which SciPy may change; anything else is returned itself."""
+    return np.array(x._val) if is_buffer(x) else x
 
 
 def mirror_rows(template: Callable[Concatenate[str, P], R]) -> Callable[..., Callable[P, R]]:

@@ -588,6 +588,7 @@ def test_namespace_mirrors_module():
             part.__array_namespace__() for part in (values, vectors, xp.fft.fft(x), xp.broadcast_arrays(x, x)[0])
         } == {xp}
         assert xp.shape(x) == (4,)
+        assert inspect.signature(xp.mean) == inspect.signature(fnp.mean)
         with pytest.raises(AttributeError):
             xp.nothing  # noqa: B018
         with pytest.raises(ValueError, match="an unknown version"):

@@ -412,3 +412,16 @@ def test_ranges_with_traced_bounds_match_numpy_exactly(num, endpoint):
 def test_logsumexp_promotes_weights_first():
     a, b = np.array([0.1, 0.7], np.float32), np.array([0.3, 1.1])
     np.testing.assert_array_equal(fnp.logsumexp(a, b=b), fnp.logsumexp(a.astype(float), b=b))
+
+
+@pytest.mark.parametrize("make", [
+    lambda x: fnp.array(x, x.dtype.newbyteorder("="), copy=None),
+    lambda x: fnp.asarray(x, x.dtype.newbyteorder("=")),
+    lambda x: fnp.array(x, copy=False, ndmin=2),
+])  # fmt: skip
+def test_views_of_an_array_say_whose_memory_they_share(make):
+    """Code that may overwrite its copy of an array looks at ``base``: without it the caller's array was changed."""
+    x = np.arange(3.0)
+    bases = []
+    grad(lambda zero: bases.append(make(x).base) or zero)(0.0)
+    assert bases[0] is x

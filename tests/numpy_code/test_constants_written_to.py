@@ -195,3 +195,31 @@ def test_constants_are_unchanged_after_run():
             grad(fun)(1.3)
     assert np.array_equal(B, kept[0])
     assert np.array_equal(M, kept[1])
+
+
+@pytest.mark.parametrize("write", [
+    lambda out: np.add(1.0, 2.0, out=np.asarray(out)),
+    lambda out: np.asarray(out).__setitem__(slice(None), 3.0),
+])  # fmt: skip
+def test_writes_through_numpy_to_arrays_of_funcgrad(write):
+    """The array that ``numpy.asarray`` returns is read-only; in a rebuilt function it is the array itself."""
+
+    def fun(x):
+        out = fnp.zeros(2)
+        write(out)
+        return x * out.sum()
+
+    assert grad(fun)(1.0) == 6.0
+
+
+def test_a_write_to_a_read_only_array_raises():
+    frozen = np.ones(2)
+    frozen.flags.writeable = False
+
+    def fun(x):
+        np.asarray(fnp.zeros(2))
+        frozen[0] = 2.0
+        return x * frozen.sum()
+
+    with pytest.raises(ValueError, match="read-only"):
+        grad(fun)(1.0)

@@ -12,6 +12,7 @@ from helpers import differences
 
 from funcgrad import grad, hessian, value_and_grad, vmap
 from funcgrad.errors import ConversionError
+from funcgrad.numpy_code.conversions import with_writable_results
 
 ASKED = {
     "float": float,
@@ -334,3 +335,9 @@ def test_complex_of_parts(name, dtype):
     np.testing.assert_allclose(value, abs(expected) ** 2 + expected.real, rtol=1e-6)
     np.testing.assert_allclose(slope, differences(f, x.astype(np.float64)), rtol=1e-6, atol=1e-7)
     np.testing.assert_allclose(vmap(grad(f))(np.stack([x, x])), [slope, slope], rtol=1e-6)
+
+
+def test_a_function_that_returns_its_argument_does_so():
+    x, found = np.ones(2), []
+    grad(lambda zero: found.append(with_writable_results(lambda a: a)(x)) or zero)(0.0)
+    assert found[0] is x

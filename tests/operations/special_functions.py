@@ -104,6 +104,7 @@ LOGARITHMS = [
     row("cosdg", 90 * X, jax=None),
     row("tandg", 30 * X, jax=None),
     row("cotdg", 30 * X, jax=None),
+    row("radian", 30 * X, X, X[::-1], jax=None),
 ]
 
 INCOMPLETE = [

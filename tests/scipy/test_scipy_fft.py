@@ -9,12 +9,14 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import scipy.fft
+import scipy.fftpack
 from helpers import differences
 from operations.spec import array
 
 import funcgrad.numpy as fnp
 from funcgrad import grad, jvp, linear_transpose, vjp, vmap
 from funcgrad.errors import ConcretizationError, InputError
+from funcgrad.interop import from_numpy
 from funcgrad.scipy import fft
 
 KINDS = ("dct", "idct", "dst", "idst")
@@ -173,3 +175,13 @@ def test_scipy_functions_name_funcgrad_functions(name):
 def test_import_loads_no_scipy():
     code = "import sys, funcgrad.scipy.fft; assert not any(m.partition('.')[0] == 'scipy' for m in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("name", ["dct", "idst", "dctn"])
+def test_constants_are_not_overwritten(name):
+    """SciPy overwrites its copy of an array; of a constant in a rebuilt function it took the array for the copy."""
+    constant = np.arange(1.0, 5.0)
+    kept = constant.copy()
+    value = vjp(from_numpy(lambda x: x * getattr(scipy.fftpack, name)(constant)), 2.0)[0]
+    np.testing.assert_array_equal(constant, kept)
+    np.testing.assert_array_equal(value, 2.0 * getattr(scipy.fftpack, name)(constant))

@@ -12,6 +12,7 @@ from helpers import traced
 import funcgrad.numpy as fnp
 from funcgrad import check_grads, grad, hessian, jacfwd, jacrev, jvp, vjp, vmap
 from funcgrad.errors import ConcretizationError, InputError, ShapeError
+from funcgrad.interop import from_numpy
 from funcgrad.scipy import ndimage
 
 RNG = np.random.default_rng(0)
@@ -320,3 +321,38 @@ def test_static_options_are_needed_under_jit():
             jax.eval_shape(program, 1.0)
         with pytest.raises(ConcretizationError, match=match):
             vmap(program)(np.array([1.0, 60.0]))
+
+
+@pytest.mark.parametrize("options", [{}, {"iterations": 2}, {"iterations": 3, "brute_force": True}])
+@pytest.mark.parametrize("name", ["binary_erosion", "binary_dilation", "binary_opening"])
+def test_binary_images_of_traced_values(name, options):
+    """Which pixels are 0 carries no derivative, as the result of a comparison."""
+    x = np.zeros((9, 9))
+    x[1:8, 2:8], x[4, 4] = 1.5, 0.0
+    want = getattr(scipy.ndimage, name)(x, **options)
+    np.testing.assert_array_equal(grad(lambda x: np.sum(x * getattr(scipy.ndimage, name)(x, **options)))(x), want)
+
+
+@pytest.mark.parametrize("name", ["minimum_filter", "median_filter"])
+def test_traced_footprints(name):
+    x, footprint = np.random.default_rng(0).normal(size=(4, 5)), np.tri(3)
+    fun = lambda x, t: np.sum(getattr(scipy.ndimage, name)(x, footprint=footprint * t))
+    np.testing.assert_array_equal(grad(fun)(x, 1.0), grad(lambda x: fun(x, 1.0))(x))
+    assert grad(fun, 1)(x, 1.0) == 0.0
+
+
+def test_constants_of_a_rebuilt_function_are_filtered_by_scipy():
+    """The numbers that it makes may be integers, as nothing is traced; traced values can be written to the result."""
+
+    def fun(x):
+        image, kernel = np.zeros((2, 3), int), np.zeros((2, 2), int)
+        image[...] = [[1, 2, 3], [4, 5, 6]]
+        kernel[[0, 1], [0, 1]] = 1
+        out = np.zeros((2, 3), int)
+        scipy.ndimage.correlate(image, kernel, output=out)
+        smooth = scipy.ndimage.gaussian_filter(image * 1.0, 1.0)
+        smooth[0] = x
+        return out * x + smooth
+
+    want = np.array([[2, 3, 5], [5, 6, 8]]) + np.array([[1], [0]])
+    np.testing.assert_array_equal(jacfwd(from_numpy(fun))(2.0), want)

@@ -371,14 +371,12 @@ def _akima_slopes(rise: Array, method: str) -> Array:
 
 
 def cardinal_splines(points: Array, q: Array, degree: int, order: int) -> Array:
-    """Return, for each point, the spline that is 1 at this point and 0 at the others, evaluated at ``q``.
-
-    Raises:
-        ConversionError: traced points.
-    """
-    library = import_scipy("interpolate", "scipy.interpolate")
-    spline = library.make_interp_spline(np.asarray(points), np.eye(backend.shape_of(points)[0]), degree)
-    found: Array = spline(q, order) if is_plain(q) else run_anywhere(spline, (q, order), {})
+    """Return, for each point, the spline that is 1 at this point and 0 at the others, evaluated at ``q``."""
+    make = import_scipy("interpolate", "scipy.interpolate").make_interp_spline
+    values = np.eye(backend.shape_of(points)[0])
+    plain = is_plain(points)
+    spline = make(np.asarray(points), values, degree) if plain else run_anywhere(make, (points, values, degree), {})
+    found: Array = spline(q, order) if plain and is_plain(q) else run_anywhere(spline, (q, order), {})
     return found
 
 

@@ -99,7 +99,7 @@ def _window(call: str, x: Array, size: Any, footprint: Any, origin: Any, axes: A
         if size is None:
             raise InputError(f"ndimage.{call}: a window is needed, got neither size nor footprint. Pass one.")
         footprint = np.ones([operator.index(n) for n in one_per_axis(call, "size", size, len(along))], bool)
-    footprint = np.asarray(footprint, bool)
+    footprint = np.asarray(fnp.not_equal(footprint, 0))  # which elements are 0 carries no derivative
     if footprint.ndim != len(along) or not footprint.any():
         raise ShapeError(
             f"ndimage.{call}: footprint must have one axis for each of {len(along)} axes, and an element, got shape "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from functools import partial
 from typing import Any
@@ -15,7 +16,7 @@ from funcgrad.typing import Array, ArrayLike, Axes
 __all__ = [
     "xlogy", "xlog1py", "entr", "rel_entr", "kl_div", "expit", "log_expit", "logit", "boxcox", "boxcox1p", "inv_boxcox",
     "inv_boxcox1p", "huber", "pseudo_huber", "exprel", "cosm1", "powm1", "wrightomega", "exp10", "sindg", "cosdg",
-    "tandg", "cotdg", "cbrt", "exp2", "expm1", "log1p", "logsumexp", "softmax", "log_softmax", "lambertw",
+    "tandg", "cotdg", "radian", "cbrt", "exp2", "expm1", "log1p", "logsumexp", "softmax", "log_softmax", "lambertw",
 ]  # fmt: skip
 
 row = table(__name__)
@@ -88,6 +89,10 @@ cosdg = row("cosdg(x)", prim.cosdg, "The cosine of an angle in degrees; exact at
     "fsp.cosdg([60.0, 90.0])", "array([ 0.5, -0. ])")
 tandg = row("tandg(x)", prim.tandg, "The tangent of an angle in degrees.", "fsp.tandg(45.0)", "np.float64(1.0)")
 cotdg = row("cotdg(x)", prim.cotdg, "The cotangent of an angle in degrees.", "fsp.cotdg(45.0)", "np.float64(1.0)")
+radian = row("radian(d, m, s)",
+    lambda d, m, s: ((widened(d) * 60.0 + widened(m)) * 60.0 + widened(s)) * (math.pi / 648_000),
+    "The angle in radians of ``d`` degrees, ``m`` minutes and ``s`` seconds.",
+    "fsp.radian(180.0, 0.0, 0.0)", "np.float64(3.141592653589793)")
 # fmt: on
 
 
