@@ -136,7 +136,8 @@ def _exponentials(x: Any) -> Any:
     return np.exp(x, out=x) if x.shape else np.exp(x)
 
 
-#: Sums whose logarithm is smaller are close to 1, where rounding them would cost digits of the logarithm.
+#: Where a result is smaller, and so is the logarithm of the sum of ``exp(x - peak)``, this sum is close to 1, and
+#: rounding it costs digits of the result.
 _NEAR_ZERO = 0.1
 
 
@@ -147,7 +148,8 @@ def _logsumexp(xp: Any, x: Any, *, axis: Axes) -> Any:
         if np.isfinite(peak).all():  # all sums are at least 1
             total = np.log(np.add.reduce(_exponentials(x - peak), axis))
             ans = total + peak.reshape(total.shape)
-            if np.all(np.abs(ans) >= _NEAR_ZERO):
+            near = abs(ans) < _NEAR_ZERO
+            if not near.any() or not (near & (total < _NEAR_ZERO)).any():
                 return ans
     peak = _peak(xp, x, axis)
     with np.errstate(divide="ignore", over="ignore"):  # log(0) is intended; only next to NaN can exp overflow
