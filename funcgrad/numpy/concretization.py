@@ -15,7 +15,6 @@ import threading
 from collections.abc import Callable
 from contextlib import nullcontext, suppress
 from io import UnsupportedOperation
-from threading import get_ident
 from types import MethodType
 from typing import Any, NoReturn
 
@@ -404,17 +403,12 @@ def constant_array(x: Tracer, request: str) -> Any:
     return value
 
 
-#: Threads in which code got a read-only view of a constant; code that writes to one is run rebuilt.
-gave_views: set[int] = set()
-
-
 def _as_ndarray(value: Any, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
     """Return an ndarray; without a copy it is read-only, because tapes and callers may refer to its memory."""
     made = np.array(value, dtype, copy=copy)
     if made is value:
         made = made.view()
         made.flags.writeable = False
-        gave_views.add(get_ident())
     return made
 
 

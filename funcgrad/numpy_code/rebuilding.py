@@ -17,7 +17,7 @@ from funcgrad.batching import BatchTrace
 from funcgrad.blocks import Block, current, last_entered
 from funcgrad.core import Trace, Tracer, is_in_transform
 from funcgrad.errors import ConcretizationError, ConversionError, EscapedTracerError, FuncgradError, ReadOnlyError
-from funcgrad.numpy.concretization import RefusedInWorker, gave_views, latest_rebuilt_run
+from funcgrad.numpy.concretization import RefusedInWorker, latest_rebuilt_run
 from funcgrad.numpy_code.classes import has_rebuilt_class, original, with_original_namedtuples
 from funcgrad.numpy_code.functions import Built, has_same_values, rebuild_closure
 from funcgrad.numpy_code.known import Choice, Facts, choice_of, facts_of, known_codes
@@ -444,11 +444,12 @@ def retry_rebuilt(fun: Any, given: Any, work: Callable[[Any], Any], error: Excep
     first, before = error, None
     try:
         while level < WRITABLE_ARRAYS and is_conversion(error, before) and _can_be_rebuilt(fun):
+            if level and _writes_to_read_only(error):
+                break  # an array that is read-only without transforms is read-only in rebuilt code as well
             level = WRITABLE_ARRAYS if getattr(error, "overwritten", False) else level + 1
             _log("%r is run %s: %s", fun, _LEVELS[level], error)
             try:
                 pending_refusals.pop(get_ident(), None)
-                gave_views.discard(get_ident())
                 built = Rebuilt(fun, level)
                 found = work(FirstCall(built, done))
                 if pending_refusals:
@@ -585,8 +586,13 @@ def is_conversion(error: BaseException, before: BaseException | None = None) -> 
     in_place = text.startswith("'NotImplementedType' object has no attribute")  # ``series *= x`` of pandas
     of_objects = text.startswith(_OBJECT_ERRORS)
     lacks_array = of_objects or backend.NO_ARRAY in text or text.endswith("is not JSON serializable")
-    is_read_only = type(error) is ValueError and text.rstrip(".") in _READ_ONLY and get_ident() in gave_views
-    return is_read_only or names_tracer or asks_for_memory or of_two_kinds or is_sparse or in_place or lacks_array
+    found = names_tracer or of_two_kinds or _writes_to_read_only(error)
+    return found or asks_for_memory or is_sparse or in_place or lacks_array
+
+
+def _writes_to_read_only(error: BaseException) -> bool:
+    """Whether code wrote to a read-only array, such as ``numpy.asarray`` of an array that funcgrad's functions made."""
+    return type(error) is ValueError and str(error).rstrip(".") in _READ_ONLY
 
 
 #: Beginnings of errors for arrays of Python objects, traced numbers: of ufuncs, and of Cython's functions of arrays.
@@ -595,7 +601,7 @@ _OBJECT_ERRORS = (
     "Function call with ambiguous argument types",
     "No matching signature found",
 )
-#: Errors of NumPy and Cython where code writes to ``numpy.asarray`` of an array that a function of funcgrad made.
+#: Errors of NumPy and Cython where code writes to a read-only array.
 _READ_ONLY = (
     "assignment destination is read-only",
     "buffer source array is read-only",
