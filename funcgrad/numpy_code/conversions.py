@@ -23,7 +23,7 @@ from funcgrad.numpy.creation import as_buffer
 from funcgrad.numpy.tables import unlabel_number
 from funcgrad.numpy.texts import TracedText, has_all_digits
 from funcgrad.numpy_code.replacements import current_run, is_worker
-from funcgrad.writable import CONSTANTS, Proxy, make_buffer
+from funcgrad.writable import CONSTANTS, Proxy, is_buffer, make_buffer
 
 
 def is_traced(x: Any) -> bool:
@@ -278,7 +278,7 @@ def scalar_conversion(kind: type) -> Any:
         if len(args) == 1 and type(args[0]) is TracedText and not kwargs:
             args = (args[0].number(),)
         check_text(args)
-        if len(args) != 1 or kwargs or not (is_traced(args[0]) or holds_traced(args)):
+        if len(args) != 1 or kwargs or not (is_traced(args[0]) or is_buffer(args[0]) or holds_traced(args)):
             return kind(*args, **kwargs)
         found = fnp.asarray(args[0])
         if issubclass(kind, np.integer) and not found.shape:
