@@ -284,7 +284,7 @@ def scalar_conversion(kind: type) -> Any:
         if issubclass(kind, np.integer) and not found.shape:
             found = as_python_int(found)  # Python may use it as an index
             return found if is_traced(found) else kind(found)
-        return fnp.astype(found, kind) if found.shape else as_number(fnp.astype(found, kind))
+        return fnp.asarray(found, kind) if found.shape else as_number(fnp.astype(found, kind))
 
     return made
 

@@ -584,9 +584,7 @@ def is_conversion(error: BaseException, before: BaseException | None = None) -> 
     in_place = text.startswith("'NotImplementedType' object has no attribute")  # ``series *= x`` of pandas
     of_objects = text.startswith(_OBJECT_ERRORS)
     lacks_array = of_objects or backend.NO_ARRAY in text or text.endswith("is not JSON serializable")
-    writes = type(error) is ValueError and text.endswith(
-        "is read-only"
-    )  # unreplaced code got a read-only array, see ``_as_ndarray``
+    writes = type(error) is ValueError and text.endswith("is read-only")  # an array that unreplaced code got
     return names_tracer or asks_for_memory or of_two_kinds or is_sparse or in_place or lacks_array or writes
 
 

@@ -191,8 +191,8 @@ def test_arrays_converted_by_scalar_classes_accept_writes(kind, is_written_trace
     def fun(x):
         by_name, by_variable = np.ones(3), np.ones((2, 3))
         by_name[1] = 2.0
-        by_name, by_variable = np.float64(by_name), as_kind(by_variable)
-        by_name[0] = math.sin(x) if is_written_traced else 5.0
+        same, by_variable = np.float64(by_name), as_kind(by_variable)
+        same[0] = math.sin(x) if is_written_traced else 5.0  # NumPy does not copy an array of the same dtype
         by_variable[1] = 3.0
         return (by_name * by_variable).sum() * math.exp(x)
 
