@@ -596,6 +596,9 @@ def make_viewer(kind: type, cls: type, translate: Any) -> Callable[[Any], Any]:
     unreplaced, read = translate.unreplaced_types, translate.array_attributes
     read_only_buffer = translate.read_only_buffer
     stamps = vars(cls).get(_STAMPS, ())
+    # a ``__getattribute__`` of the program may read by ``object.__getattribute__``, which calls no ``__getattr__``
+    at_once = kind.__getattribute__ is not object.__getattribute__
+    slots = _slots(kind) if at_once else ()
 
     def rebuild_and_view(obj: Any) -> Any:
         forget(kind, translate)
@@ -617,13 +620,17 @@ def make_viewer(kind: type, cls: type, translate: Any) -> Callable[[Any], Any]:
                 continue
             if sort is np.ndarray and name in read and value.dtype.kind in "fciu":
                 own[name] = read_only_buffer(value)
-            elif hasattr(cls, name):  # else lookups would find the class attribute, not call ``__getattr__``
+            elif at_once or hasattr(cls, name):  # else lookups would find the class's, not call ``__getattr__``
                 translate.memo().setdefault(id(obj), (obj, view))  # ``obj`` may refer to itself, as by methods
                 own[name] = translate(value)[0]
             elif sort is not np.ndarray or value.dtype.kind != "b":
                 del own[name]
         own[SOURCE] = obj
         set_dict(view, own)
+        for name in slots:
+            has, value = _raw(obj, name)
+            if has:
+                _set_attribute(view, name, translate(value)[0])
         return view
 
     return make_view

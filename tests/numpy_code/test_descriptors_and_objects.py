@@ -97,6 +97,42 @@ class Network:
         return self.weights
 
 
+class Results:
+    def __init__(self, weights):
+        self.weights = weights
+        self.scale = 2.0
+
+    def predict(self, x):
+        return np.dot(self.weights, [math.exp(x), x, 1.0]) * self.scale
+
+
+class Wrapper:
+    """Object that reads its attributes by `object.__getattribute__`, and takes the others from what it wraps."""
+
+    def __init__(self, results):
+        self._results = results
+        self.table = np.array([1.0, 2.0, 3.0])
+        self.itself = self
+
+    def __getattribute__(self, name):
+        try:
+            results = object.__getattribute__(self, "_results")
+        except AttributeError:
+            pass
+        try:
+            return object.__getattribute__(self, name)
+        except AttributeError:
+            return getattr(results, name)
+
+    def spread(self, x):
+        self.table[0] = x
+        return np.dot(self.itself.table, self.weights)
+
+
+class SlottedWrapper(Wrapper):
+    __slots__ = ("_results",)
+
+
 class Unfinished:
     table = None
 
@@ -132,6 +168,17 @@ def test_descriptor_without_get():
         np.testing.assert_allclose(vmap(grad(fun))(np.array([0.5, 0.5])), expected, rtol=1e-12)
     assert outside.weights == {"ab": 2.0, "bc": 3.0}
     assert grad(lambda x: math.sin(x) * isinstance(Network().unset().name, str))(0.0) == 1.0
+
+
+@pytest.mark.parametrize("make", [Wrapper, SlottedWrapper])
+def test_objects_that_read_their_own_attributes(make):
+    wrapped = make(Results(np.array([1.0, 2.0, 3.0])))
+    for fun in (wrapped.predict, lambda x: wrapped.predict(x)):
+        np.testing.assert_allclose(grad(fun)(0.5), 2.0 * (math.exp(0.5) + 2.0), rtol=1e-12)
+        np.testing.assert_allclose(hessian(fun)(0.5), 2.0 * math.exp(0.5), rtol=1e-12)
+        np.testing.assert_allclose(vmap(grad(fun))(np.zeros(2)), 6.0, rtol=1e-12)
+    assert grad(lambda x: math.sin(x) * wrapped.spread(x))(0.0) == 13.0
+    assert np.array_equal(wrapped.table[1:], [2.0, 3.0])
 
 
 def test_property_error_keeps_its_text():
