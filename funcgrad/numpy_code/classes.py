@@ -597,8 +597,8 @@ def make_viewer(kind: type, cls: type, translate: Any) -> Callable[[Any], Any]:
     read_only_buffer = translate.read_only_buffer
     stamps = vars(cls).get(_STAMPS, ())
     # a ``__getattribute__`` of the program may read by ``object.__getattribute__``, which calls no ``__getattr__``
-    at_once = kind.__getattribute__ is not object.__getattribute__
-    slots = _slots(kind) if at_once else ()
+    at_once = any("__getattribute__" in vars(base) for base in kind.__mro__[:-1])
+    slots = _slots(kind) if at_once else []
 
     def rebuild_and_view(obj: Any) -> Any:
         forget(kind, translate)
@@ -627,10 +627,7 @@ def make_viewer(kind: type, cls: type, translate: Any) -> Callable[[Any], Any]:
                 del own[name]
         own[SOURCE] = obj
         set_dict(view, own)
-        for name in slots:
-            has, value = _raw(obj, name)
-            if has:
-                _set_attribute(view, name, translate(value)[0])
+        _fill_slots(view, obj, slots, translate)
         return view
 
     return make_view
@@ -655,11 +652,15 @@ def _container_view(
         set_dict(view, view)
     elif given:
         set_dict(view, {name: translate(value)[0] for name, value in dict.items(given)})
-    for name in slots:  # such as the default of a ``defaultdict``
+    _fill_slots(view, obj, slots, translate)  # such as the default of a ``defaultdict``
+    return view
+
+
+def _fill_slots(view: Any, obj: Any, slots: list[str], translate: Any) -> None:
+    for name in slots:
         has, value = _raw(obj, name)
         if has:
             _set_attribute(view, name, translate(value)[0])
-    return view
 
 
 def has_rebuilt_class(obj: Any) -> bool:

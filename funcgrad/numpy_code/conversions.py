@@ -23,6 +23,7 @@ from funcgrad.numpy.creation import as_buffer
 from funcgrad.numpy.tables import unlabel_number
 from funcgrad.numpy.texts import TracedText, has_all_digits
 from funcgrad.numpy_code.replacements import current_run, is_worker
+from funcgrad.primitives.arithmetic import complex_of
 from funcgrad.writable import CONSTANTS, Proxy, is_buffer, make_buffer
 
 
@@ -106,7 +107,9 @@ def as_complex(*args: Any, **parts: Any) -> Any:
     if len(args) == 1:
         return as_python(as_number(fnp.astype(args[0], np.complex128)))
     real, imag = map(_in_double_precision, args)
-    return real + 1j * imag
+    if any(getattr(x, "dtype", np.dtype(float)).kind == "c" for x in (real, imag)):
+        return real + 1j * imag
+    return as_python(as_number(complex_of(real, imag)))
 
 
 def _complex_parts(real: Any = 0.0, imag: Any = 0.0) -> tuple[Any, Any]:
