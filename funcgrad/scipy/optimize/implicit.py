@@ -328,7 +328,7 @@ def check_smooth(call: str, gradient: Callable[[Any], Any], x: Any) -> None:
     """
     if differentiated(gradient(x)) and _jumps(gradient, x):
         raise NotDifferentiableError(
-            f"{call}: fun has a kink at its minimum, as a norm or an absolute value has at zero, so its curvature gives "
+            f"{call}: fun has a kink at its minimum, as a norm or an absolute value has at 0, so its curvature gives "
             f"no derivative, got x={describe(x)}. Minimize a smooth function with the same minimum: the sum of squares "
             "in place of its root."
         )
