@@ -95,6 +95,7 @@ NO_ROW: dict[str, str] = {
 #: Primitives that no row reaches, and the reasons.
 NO_USE: dict[str, str] = {
     "all_gather": "runs inside a vmap with an axis name only: test_transforms.py has it",
+    "complex_of": "complex(x, y) and writes to z.imag: test_conversions.py",
     "nan_replaced": "nan_to_num of plain values: tracers take another way",
     **dict.fromkeys(
         (

@@ -44,6 +44,7 @@ from funcgrad.numpy.items import (
 from funcgrad.numpy.layout import with_layout_of
 from funcgrad.ownership import has_unshared, is_unshared_argument
 from funcgrad.primitives.accumulating import copy_with_own_memory
+from funcgrad.primitives.arithmetic import complex_of
 from funcgrad.primitives.comparison import where
 from funcgrad.primitives.index_spec import copied_index, is_concrete, is_static, parse_index
 from funcgrad.primitives.indexing import getitem
@@ -487,7 +488,7 @@ def _write_through(x: Tracer, alias: View, index: Any, y: Any) -> None:
     half = source if part is None or backend.dtype_of(source).kind != "c" else part(source)
     new = reshape(with_items_set(reshape(half, to=(prod(shape),)), getitem(places, index), y), to=shape)
     if half is not source:
-        new = new + 1j * imag(source) if part is real else real(source) + 1j * new
+        new = complex_of(new, imag(source)) if part is real else complex_of(real(source), new)
         new = astype(new, to=root.dtype) if backend.dtype_of(new) != root.dtype else new
     rebind(root, with_layout_of(root, new))
     refresh_views(root)

@@ -356,11 +356,12 @@ def ix_(*args: ArrayLike) -> tuple[np.ndarray, ...]:
         array([[2, 0],
                [5, 3]])
     """
-    numbers = [isinstance(a, Tracer) and backend.is_inexact(a) for a in args]
+    values = [as_value(a) for a in args]  # a list may hold traced numbers
+    numbers = [isinstance(v, Tracer) and backend.is_inexact(v) for v in values]
     made = np.ix_(
         *[
-            np.empty(backend.shape_of(a)) if n else _concrete(a, "ix_") if isinstance(as_value(a), Tracer) else a
-            for a, n in zip(args, numbers, strict=True)
+            np.empty(backend.shape_of(v)) if n else _concrete(v, "ix_") if isinstance(v, Tracer) else a
+            for a, v, n in zip(args, values, numbers, strict=True)
         ]
     )
-    return tuple([reshape(a, m.shape) if n else m for a, m, n in zip(args, made, numbers, strict=True)])
+    return tuple([reshape(v, m.shape) if n else m for v, m, n in zip(values, made, numbers, strict=True)])

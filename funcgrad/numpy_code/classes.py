@@ -349,7 +349,7 @@ class _TranslatedAttribute:
 _GONE: Any = object()
 
 
-class _Descriptor:
+class _DescriptorBase:
     """Descriptor of a user's class, translated in each run: its methods are rebuilt, and it may hold arrays."""
 
     __slots__ = ("member", "translate")
@@ -360,26 +360,44 @@ class _Descriptor:
     def _rebuilt(self) -> Any:
         return self.translate(self.member)[0]
 
-    def __get__(self, obj: Any, cls: type | None = None) -> Any:
-        rebuilt = self._rebuilt()
-        found = rebuilt.__get__(obj, cls) if hasattr(type(rebuilt), "__get__") else rebuilt
-        return self.translate(found)[0] if rebuilt is self.member else found
-
     @property
     def __isabstractmethod__(self) -> bool:
         return bool(getattr(self.member, "__isabstractmethod__", False))
 
 
-class _DataDescriptor(_Descriptor):
-    """Descriptor that takes precedence over an attribute of the object with the same name."""
+class _Descriptor(_DescriptorBase):
+    """Descriptor that an attribute of the object with the same name hides."""
 
     __slots__ = ()
+
+    def __get__(self, obj: Any, cls: type | None = None) -> Any:
+        rebuilt = self._rebuilt()
+        found = rebuilt.__get__(obj, cls) if hasattr(type(rebuilt), "__get__") else rebuilt
+        return self.translate(found)[0] if rebuilt is self.member else found
+
+
+class _SetDescriptor(_DescriptorBase):
+    """Descriptor without ``__get__``, which only sees writes: a read finds the attribute of the object itself.
+
+    Where there is none, and in the class, a read finds this descriptor, which has the attributes of the program's.
+    """
+
+    __slots__ = ()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._rebuilt(), name)
 
     def __set__(self, obj: Any, value: Any) -> None:
         self._rebuilt().__set__(obj, value)
 
     def __delete__(self, obj: Any) -> None:
         self._rebuilt().__delete__(obj)
+
+
+class _DataDescriptor(_SetDescriptor, _Descriptor):
+    """Descriptor that takes precedence over an attribute of the object with the same name."""
+
+    __slots__ = ()
 
 
 class _LazyMethod(_LazyMember):
@@ -447,7 +465,8 @@ def _rebuilt_member(member: Any, translate: Any) -> Any:
         return rebuild_decorated(member, translate)
     if any(type(getattr(type(member), name, None)) is FunctionType for name in ("__get__", "__set__")):
         member = _with_rebuilt_accessors(member, translate) if isinstance(member, property) else member
-        kind = _DataDescriptor if hasattr(type(member), "__set__") else _Descriptor
+        reads, writes = [hasattr(type(member), name) for name in ("__get__", "__set__")]
+        kind = _Descriptor if not writes else _DataDescriptor if reads else _SetDescriptor
         return kind(member, translate)
     return as_format_string(member)
 
@@ -577,6 +596,9 @@ def make_viewer(kind: type, cls: type, translate: Any) -> Callable[[Any], Any]:
     unreplaced, read = translate.unreplaced_types, translate.array_attributes
     read_only_buffer = translate.read_only_buffer
     stamps = vars(cls).get(_STAMPS, ())
+    # a ``__getattribute__`` of the program may read by ``object.__getattribute__``, which calls no ``__getattr__``
+    at_once = any("__getattribute__" in vars(base) for base in kind.__mro__[:-1])
+    slots = _slots(kind) if at_once else []
 
     def rebuild_and_view(obj: Any) -> Any:
         forget(kind, translate)
@@ -598,13 +620,14 @@ def make_viewer(kind: type, cls: type, translate: Any) -> Callable[[Any], Any]:
                 continue
             if sort is np.ndarray and name in read and value.dtype.kind in "fciu":
                 own[name] = read_only_buffer(value)
-            elif hasattr(cls, name):  # else lookups would find the class attribute, not call ``__getattr__``
+            elif at_once or hasattr(cls, name):  # else lookups would find the class's, not call ``__getattr__``
                 translate.memo().setdefault(id(obj), (obj, view))  # ``obj`` may refer to itself, as by methods
                 own[name] = translate(value)[0]
             elif sort is not np.ndarray or value.dtype.kind != "b":
                 del own[name]
         own[SOURCE] = obj
         set_dict(view, own)
+        _fill_slots(view, obj, slots, translate)
         return view
 
     return make_view
@@ -629,11 +652,15 @@ def _container_view(
         set_dict(view, view)
     elif given:
         set_dict(view, {name: translate(value)[0] for name, value in dict.items(given)})
-    for name in slots:  # such as the default of a ``defaultdict``
+    _fill_slots(view, obj, slots, translate)  # such as the default of a ``defaultdict``
+    return view
+
+
+def _fill_slots(view: Any, obj: Any, slots: list[str], translate: Any) -> None:
+    for name in slots:
         has, value = _raw(obj, name)
         if has:
             _set_attribute(view, name, translate(value)[0])
-    return view
 
 
 def has_rebuilt_class(obj: Any) -> bool:

@@ -23,7 +23,8 @@ from funcgrad.numpy.creation import as_buffer
 from funcgrad.numpy.tables import unlabel_number
 from funcgrad.numpy.texts import TracedText, has_all_digits
 from funcgrad.numpy_code.replacements import current_run, is_worker
-from funcgrad.writable import CONSTANTS, Proxy, make_buffer
+from funcgrad.primitives.arithmetic import complex_of
+from funcgrad.writable import CONSTANTS, Proxy, is_buffer, make_buffer
 
 
 def is_traced(x: Any) -> bool:
@@ -106,7 +107,9 @@ def as_complex(*args: Any, **parts: Any) -> Any:
     if len(args) == 1:
         return as_python(as_number(fnp.astype(args[0], np.complex128)))
     real, imag = map(_in_double_precision, args)
-    return real + 1j * imag
+    if any(getattr(x, "dtype", np.dtype(float)).kind == "c" for x in (real, imag)):
+        return real + 1j * imag
+    return as_python(as_number(complex_of(real, imag)))
 
 
 def _complex_parts(real: Any = 0.0, imag: Any = 0.0) -> tuple[Any, Any]:
@@ -278,13 +281,13 @@ def scalar_conversion(kind: type) -> Any:
         if len(args) == 1 and type(args[0]) is TracedText and not kwargs:
             args = (args[0].number(),)
         check_text(args)
-        if len(args) != 1 or kwargs or not (is_traced(args[0]) or holds_traced(args)):
+        if len(args) != 1 or kwargs or not (is_traced(args[0]) or is_buffer(args[0]) or holds_traced(args)):
             return kind(*args, **kwargs)
         found = fnp.asarray(args[0])
         if issubclass(kind, np.integer) and not found.shape:
             found = as_python_int(found)  # Python may use it as an index
             return found if is_traced(found) else kind(found)
-        return fnp.astype(found, kind) if found.shape else as_number(fnp.astype(found, kind))
+        return fnp.asarray(found, kind) if found.shape else as_number(fnp.astype(found, kind))
 
     return made
 

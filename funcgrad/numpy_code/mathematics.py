@@ -25,6 +25,7 @@ from funcgrad.numpy_code.conversions import (
     number_from_method,
 )
 from funcgrad.numpy_code.own import own
+from funcgrad.primitives.arithmetic import complex_of
 
 
 def _special(name: str) -> Callable[..., Any]:
@@ -104,8 +105,13 @@ _MATH: dict[str, Callable[..., Any]] = {
 }
 
 
+def _as_complex(z: Any) -> Any:
+    """Return ``z`` as complex numbers. ``z + 0j`` would lose the sign of a zero, which chooses a side of a cut."""
+    return fnp.astype(fnp.asarray(z), np.complex128)
+
+
 def _complex(name: str) -> Callable[..., Any]:
-    return lambda z: getattr(fnp, name)(fnp.asarray(z) + 0j)
+    return lambda z: getattr(fnp, name)(_as_complex(z))
 
 
 #: Functions of ``cmath`` that NumPy has under the same name.
@@ -116,10 +122,10 @@ _CMATH: dict[str, Callable[..., Any]] = {
     "isfinite": fnp.isfinite,
     "isinf": fnp.isinf,
     "isnan": fnp.isnan,
-    "log": lambda z, base=None: _log(z + 0j, base),
+    "log": lambda z, base=None: _log(_as_complex(z), base),
     "phase": fnp.angle,
     "polar": lambda z: (fnp.abs(z), fnp.angle(z)),
-    "rect": lambda r, phi: r * fnp.cos(phi) + 1j * (r * fnp.sin(phi)),
+    "rect": lambda r, phi: complex_of(r * fnp.cos(phi), r * fnp.sin(phi)),
 }
 
 

@@ -592,7 +592,7 @@ def is_conversion(error: BaseException, before: BaseException | None = None) -> 
 
 def _writes_to_read_only(error: BaseException) -> bool:
     """Whether code wrote to a read-only array, such as ``numpy.asarray`` of an array that funcgrad's functions made."""
-    return type(error) is ValueError and str(error).rstrip(".") in _READ_ONLY
+    return type(error) is ValueError and str(error).rstrip(".").endswith("is read-only")
 
 
 #: Beginnings of errors for arrays of Python objects, traced numbers: of ufuncs, and of Cython's functions of arrays.
@@ -600,12 +600,6 @@ _OBJECT_ERRORS = (
     "loop of ufunc does not support argument",
     "Function call with ambiguous argument types",
     "No matching signature found",
-)
-#: Errors of NumPy and Cython where code writes to a read-only array.
-_READ_ONLY = (
-    "assignment destination is read-only",
-    "buffer source array is read-only",
-    "output array is read-only",
 )
 #: Names of the errors that JAX raises where code requests the numbers of an abstract value.
 _JAX_ERRORS = {"ConcretizationTypeError", "TracerArrayConversionError", "TracerIntegerConversionError"}

@@ -61,7 +61,7 @@ class Run:
         self.open = self.used = False
         self.memos: dict[int, dict[int, tuple[Any, Any]]] = {}
         self.owner: tuple[Any, Any, int] | None = None
-        self.endings: list[Callable[[], None]] = []
+        self.endings: dict[Callable[[], None], None] = {}  # in order; a list would be searched for each container
         self.texts: list[Any] = []
         self.first_text = 0.0
 
@@ -87,8 +87,7 @@ class Run:
     def at_end(self, ending: Callable[[], None]) -> None:
         """Call ``ending`` when the run ends, once only."""
         self.used = True
-        if ending not in self.endings:
-            self.endings.append(ending)
+        self.endings[ending] = None
 
 
 #: The runs of all threads. A thread that a function starts takes part in its run if only one run is open.
@@ -128,6 +127,6 @@ def end_run(run: Run) -> None:
     run.memos.clear()
     run.open, run.used, run.owner = False, False, None
     if run.endings or run.texts:
-        endings, run.endings, run.texts = run.endings, [], []
+        endings, run.endings, run.texts = run.endings, {}, []
         for ending in endings:
             ending()

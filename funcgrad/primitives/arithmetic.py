@@ -135,6 +135,20 @@ mantissa: Operation = elementwise("mantissa", lambda xp, x: xp.frexp(x)[0], dx=l
 ldexp: Operation = elementwise("ldexp", dx=lambda t, y: ldexp(t, y), arity=2)
 
 
+def _joined(xp: Any, x: Any, y: Any) -> Any:
+    if xp is not np:
+        return x + 1j * y
+    x, y = np.asarray(x), np.asarray(y)
+    ans = np.empty(np.broadcast_shapes(x.shape, y.shape), np.result_type(x, y, np.complex64))
+    ans.real, ans.imag = x, y
+    return ans[()]
+
+
+#: ``complex_of(x, y)``: the complex number with these real parts. A sum ``x + 1j * y`` has 0.0 for an imaginary part
+#: of -0.0, which is on the other side of a branch cut, and NaN beside an infinite one.
+complex_of: Operation = elementwise("complex_of", _joined, dx=1, dy=lambda t: t * 1j)
+
+
 def unit(x: Any) -> Any:
     """Return ``x / abs(x)`` of complex ``x``; the result at 0 is 0."""
     r = absolute(x)

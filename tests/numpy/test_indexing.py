@@ -548,6 +548,9 @@ def test_ix_of_floats_keeps_derivative():
     np.testing.assert_allclose(tangent, want[0] @ x + want[1] @ y)
     assert [part.shape for part in vmap(fnp.ix_)(np.ones((4, 3)), np.ones((4, 2)))] == [(4, 3, 1), (4, 1, 2)]
     np.testing.assert_array_equal(grad(lambda x: fnp.sum(x[np.ix_([0, 2])]))(x), [1.0, 0.0, 1.0])
+    of_lists = lambda x: (lambda a, b: np.sum(a * b * b))(*np.ix_([x, 2.0 * x], [1.0, x]))
+    assert grad(of_lists)(2.0) == 3.0 + 9.0 * 2.0**2  # of 3 x (1 + x**2)
+    np.testing.assert_array_equal(vmap(grad(of_lists))(np.array([1.0, 2.0])), [12.0, 39.0])
 
 
 @pytest.mark.parametrize(

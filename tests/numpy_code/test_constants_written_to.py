@@ -1,6 +1,7 @@
 """Arrays that a function makes from constants, by any NumPy function, accept writes of traced values."""
 
 import copy
+import math
 import pickle
 
 import numpy as np
@@ -14,6 +15,7 @@ from scipy import integrate, interpolate, optimize, signal, sparse, special
 import funcgrad.numpy as fnp
 from funcgrad import grad, jvp, vmap
 from funcgrad.errors import ConversionError
+from funcgrad.interop import from_numpy
 
 B = np.array([1.0, 2.0, 3.0])
 M = np.array([[2.0, 1.0, 0.0], [1.0, 3.0, 1.0], [0.0, 1.0, 4.0]])
@@ -173,6 +175,30 @@ def of_parts_of_object(x):
 def test_arrays_that_other_code_made_accept_traced_values(fun):
     expected = differences(fun, 1.3)
     assert grad(fun)(1.3) == pytest.approx(expected, rel=1e-6)
+    assert jvp(fun, (1.3,), (1.0,))[1] == pytest.approx(expected, rel=1e-6)
+    assert vmap(grad(fun))(np.array([1.3, 0.7]))[0] == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.float32, np.int64])
+@pytest.mark.parametrize("is_written_traced", [True, False])
+def test_arrays_converted_by_scalar_classes_accept_writes(kind, is_written_traced):
+    """A class that is called by its name or as a variable returns an array that may be written to, as NumPy's."""
+
+    def as_kind(a, dtype=None):
+        dtype = kind if dtype is None else dtype
+        return dtype(a)
+
+    def fun(x):
+        by_name, by_variable = np.ones(3), np.ones((2, 3))
+        by_name[1] = 2.0
+        same, by_variable = np.float64(by_name), as_kind(by_variable)
+        same[0] = math.sin(x) if is_written_traced else 5.0  # NumPy does not copy an array of the same dtype
+        by_variable[1] = 3.0
+        return (by_name * by_variable).sum() * math.exp(x)
+
+    expected = differences(fun, 1.3)
+    assert grad(fun)(1.3) == pytest.approx(expected, rel=1e-6)
+    assert grad(from_numpy(fun))(1.3) == pytest.approx(expected, rel=1e-6)
     assert jvp(fun, (1.3,), (1.0,))[1] == pytest.approx(expected, rel=1e-6)
     assert vmap(grad(fun))(np.array([1.3, 0.7]))[0] == pytest.approx(expected, rel=1e-6)
 

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from helpers import differences
 
-from funcgrad import grad, hessian, value_and_grad, vmap
+from funcgrad import grad, hessian, jvp, value_and_grad, vmap
 from funcgrad.errors import ConversionError
 from funcgrad.numpy_code.conversions import with_writable_results
 
@@ -341,3 +341,41 @@ def test_a_function_that_returns_its_argument_does_so():
     x, found = np.ones(2), []
     grad(lambda zero: found.append(with_writable_results(lambda a: a)(x)) or zero)(0.0)
     assert found[0] is x
+
+
+def of_imaginary_parts_written(v):
+    z = np.ones(2, complex)
+    z.real[0] = v
+    z.imag[0] = -0.0
+    return np.sqrt(z)[0]
+
+
+#: Programs at a branch cut, which a zero with its sign chooses a side of.
+AT_CUTS = {
+    **{
+        f"cmath.{name}": lambda v, name=name: getattr(cmath, name)(complex(v, -0.0))
+        for name in ("sqrt", "log", "log10", "acos", "asin", "atanh", "acosh", "phase")
+    },
+    "numpy": lambda v: np.sqrt(complex(v, -0.0)),
+    "numpy.emath": lambda v: np.emath.log(complex(v, -0.0)),
+    "power": lambda v: complex(v, -0.0) ** 1.5,
+    "rect": lambda v: cmath.sqrt(cmath.rect(v, -0.0) * 1.0),
+    "array": lambda v: np.log(np.array([complex(v, -0.0), 1.0])).sum(),
+    "writes": of_imaginary_parts_written,
+}
+
+
+@pytest.mark.parametrize("name", AT_CUTS)
+def test_sign_of_zero_imaginary_part(name):
+    f = lambda v: (lambda z: z.real + 2.0 * z.imag)(AT_CUTS[name](v))
+    slope = differences(f, -4.0)
+    value, found = value_and_grad(f)(-4.0)
+    np.testing.assert_allclose(value, f(-4.0), rtol=1e-14)
+    np.testing.assert_allclose(found, slope, rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(jvp(f, (-4.0,), (1.0,)), [f(-4.0), slope], rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(vmap(f)(np.array([-4.0, -3.0])), [f(-4.0), f(-3.0)], rtol=1e-14)
+    np.testing.assert_allclose(hessian(f)(-4.0), differences(grad(f), -4.0), rtol=1e-6, atol=1e-8)
+
+
+def test_complex_with_infinite_part():
+    assert value_and_grad(lambda v: complex(v, math.inf).real)(2.0) == (2.0, 1.0)

@@ -1,6 +1,7 @@
 """Descriptors of a program's classes, whose methods are rebuilt as properties are, and arrays of objects."""
 
 import copy
+import functools
 import math
 from typing import Generic, TypeVar
 
@@ -65,6 +66,73 @@ class Child(Model):
         return super().cost(x) * math.cos(x)
 
 
+class Tracked:
+    """Data descriptor without `__get__`: reads find the attribute of the object, or the descriptor."""
+
+    def __set_name__(self, owner, name):
+        self.name = name
+
+    def __set__(self, obj, value):
+        obj.__dict__[self.name] = value
+        obj.__dict__.pop("total", None)
+
+
+class Network:
+    weights = Tracked()
+
+    def __init__(self):
+        self.weights = {"ab": 2.0, "bc": 3.0}
+
+    @functools.cached_property
+    def total(self):
+        return sum(self.weights.values())
+
+    def cost(self, x):
+        before = self.total
+        self.weights = {**self.weights, "cd": math.sin(x)}
+        return before * math.cos(x) * self.total * len(self.weights) * ("ab" in self.weights)
+
+    def unset(self):
+        del self.__dict__["weights"]
+        return self.weights
+
+
+class Results:
+    def __init__(self, weights):
+        self.weights = weights
+        self.scale = 2.0
+
+    def predict(self, x):
+        return np.dot(self.weights, [math.exp(x), x, 1.0]) * self.scale
+
+
+class Wrapper:
+    """Object that reads its attributes by `object.__getattribute__`, and takes the others from what it wraps."""
+
+    def __init__(self, results):
+        self._results = results
+        self.table = np.array([1.0, 2.0, 3.0])
+        self.itself = self
+
+    def __getattribute__(self, name):
+        try:
+            results = object.__getattribute__(self, "_results")
+        except AttributeError:
+            pass
+        try:
+            return object.__getattribute__(self, name)
+        except AttributeError:
+            return getattr(results, name)
+
+    def spread(self, x):
+        self.table[0] = x
+        return np.dot(self.itself.table, self.weights)
+
+
+class SlottedWrapper(Wrapper):
+    __slots__ = ("_results",)
+
+
 class Unfinished:
     table = None
 
@@ -90,6 +158,27 @@ def test_descriptor_methods_are_rebuilt(make):
         np.testing.assert_allclose(hessian(fun)(0.5), second, rtol=1e-7)
         np.testing.assert_allclose(vmap(grad(fun))(np.array([0.5, 0.7])), [grad(fun)(0.5), grad(fun)(0.7)], rtol=1e-12)
     assert vars(outside) == {"_rate": np.exp(0.3)}
+
+
+def test_descriptor_without_get():
+    expected = 5.0 * 3 * (math.cos(1.0) - 5.0 * math.sin(0.5))  # of 15 cos(x) (5 + sin(x))
+    outside = Network()
+    for fun in (lambda x: Network().cost(x), outside.cost):
+        np.testing.assert_allclose(grad(fun)(0.5), expected, rtol=1e-12)
+        np.testing.assert_allclose(vmap(grad(fun))(np.array([0.5, 0.5])), expected, rtol=1e-12)
+    assert outside.weights == {"ab": 2.0, "bc": 3.0}
+    assert grad(lambda x: math.sin(x) * isinstance(Network().unset().name, str))(0.0) == 1.0
+
+
+@pytest.mark.parametrize("make", [Wrapper, SlottedWrapper])
+def test_objects_that_read_their_own_attributes(make):
+    wrapped = make(Results(np.array([1.0, 2.0, 3.0])))
+    for fun in (wrapped.predict, lambda x: wrapped.predict(x)):
+        np.testing.assert_allclose(grad(fun)(0.5), 2.0 * (math.exp(0.5) + 2.0), rtol=1e-12)
+        np.testing.assert_allclose(hessian(fun)(0.5), 2.0 * math.exp(0.5), rtol=1e-12)
+        np.testing.assert_allclose(vmap(grad(fun))(np.zeros(2)), 6.0, rtol=1e-12)
+    assert grad(lambda x: math.sin(x) * wrapped.spread(x))(0.0) == 13.0
+    assert np.array_equal(wrapped.table[1:], [2.0, 3.0])
 
 
 def test_property_error_keeps_its_text():

@@ -14,7 +14,14 @@ from scipy.optimize.elementwise import find_minimum, find_root
 
 import funcgrad.numpy as fnp
 from funcgrad import as_written, grad, hessian, jacfwd, jacobian, jvp, trace, vmap
-from funcgrad.errors import ConvergenceError, ConversionError, InputError, ShapeError, StagingError
+from funcgrad.errors import (
+    ConvergenceError,
+    ConversionError,
+    InputError,
+    NotDifferentiableError,
+    ShapeError,
+    StagingError,
+)
 from funcgrad.scipy import optimize
 
 RNG = np.random.default_rng(0)
@@ -394,6 +401,45 @@ def test_warnings_match_scipy():
     with pytest.warns(RuntimeWarning, match="not making good progress"):
         optimize.fsolve(lambda x: x**2 + 1.0, 1.0)
     assert not optimize.minimize(valley, np.zeros(2), 1.0, options={"maxiter": 2}).success
+
+
+def nearest(point, **options):
+    """Return where the curve `(t**2, exp(t))` is nearest to `point`."""
+    distance = lambda t: np.linalg.norm(np.array([t[0] ** 2 - point[0], np.exp(t[0]) - point[1]]))
+    return so.minimize(distance, [0.1], method="Nelder-Mead", **options).x[0]
+
+
+def test_kink_at_minimum_raises():
+    """A distance of zero has no curvature: that next to the minimum gave an arbitrary derivative."""
+    on_curve, beside = np.array([1.0, math.e]), np.array([1.1, math.e])
+    for options in ({}, {"options": {"fatol": 1e-10}}, {"tol": 1e-9}):
+        for transform in (jacobian, jacfwd, lambda f: lambda x: vmap(grad(f))(np.stack([beside, x]))):
+            with pytest.raises(NotDifferentiableError, match=r"optimize\.minimize: fun has a kink at its minimum"):
+                transform(lambda p, options=options: nearest(p, **options))(on_curve)
+    given = {"tol": 1e-10}
+    np.testing.assert_allclose(
+        grad(lambda p: nearest(p, **given))(beside), differences(lambda p: nearest(p, **given), beside), rtol=1e-4
+    )
+    assert nearest(on_curve) == pytest.approx(1.0)
+    for fun in (lambda t, a: np.hypot(t * t - a, np.exp(t) - math.e), lambda t, a: abs(t - a) + 0.1 * (t - 2 * a) ** 2):
+        with pytest.raises(NotDifferentiableError, match=r"optimize\.minimize_scalar: fun has a kink"):
+            grad(lambda a, fun=fun: so.minimize_scalar(fun, (0.5, 0.9), args=(a,)).x)(1.0)
+
+
+@pytest.mark.parametrize(
+    ("fun", "start", "options"),
+    [
+        (lambda x, a: np.sqrt(1e-6 + (x[0] - a) ** 2), 0.9, {"method": "Nelder-Mead"}),
+        (lambda x, a: -np.exp(-((x[0] - 1000 * a) ** 2) / 2), 999.5, {"tol": 1e-2}),
+        (lambda x, a: (x[0] - a) ** 2 + (x[0] - a) ** 4 * 1e6, 0.9, {}),
+        (lambda x, a: a * x[0] - np.log(x[0]), 0.5, {"bounds": [(1e-8, None)]}),
+        (lambda x, a: a * x[0] - np.log(x[0]), 0.5, {"tol": 0.1}),
+    ],
+)
+def test_narrow_minima_have_derivatives(fun, start, options):
+    where = lambda a: so.minimize(fun, [start], (a,), **options).x[0]
+    exact = -1.0 if start == 0.5 and options.get("method") is None else round(where(1.0))
+    assert grad(where)(1.0) == pytest.approx(exact, rel=0.2 if options.get("tol") == 0.1 else 1e-3)
 
 
 def test_rounding_limited_search_counts_as_converged():

@@ -320,6 +320,46 @@ def _has_converged(equation: Callable[[Any], Any], x: Any, linear: Callable[...,
     )
 
 
+def check_smooth(call: str, gradient: Callable[[Any], Any], x: Any) -> None:
+    """Check that a minimum is smooth where a derivative is requested, so that its curvature gives the derivative.
+
+    Raises:
+        NotDifferentiableError: the gradient jumps at the minimum (a ``TypeError``).
+    """
+    if differentiated(gradient(x)) and _jumps(gradient, x):
+        raise NotDifferentiableError(
+            f"{call}: fun has a kink at its minimum, as a norm or an absolute value has at 0, so its curvature gives "
+            f"no derivative, got x={describe(x)}. Minimize a smooth function with the same minimum: the sum of squares "
+            "in place of its root."
+        )
+
+
+@no_grad
+def _jumps(gradient: Callable[[Any], Any], x: Any) -> bool:
+    """Whether the gradient jumps near ``x``: down the slope it changes otherwise than the curvature at ``x`` says.
+
+    At a kink ``x`` is next to the minimum by chance, and the curvature is that of a tiny region around ``x``, or of one
+    side. Then the gradient stops growing long before 300 Newton steps, or changes its sign long before one. A gradient
+    that nearly vanishes, compared with that at some distance, may be rounding, and shows that there is no kink.
+    """
+    slope = gradient(x)
+    size = fnp.sqrt(fnp.sum(slope * slope))
+    along = slope / fnp.where(size > 0, size, 1.0)
+    distance = 1e-3 * (1 + fnp.max(fnp.abs(x), initial=0.0))
+    curvature = fnp.sum(along * jvp(gradient, (x,), (along,))[1])
+    step = fnp.where(curvature > 0, size / fnp.where(curvature > 0, curvature, 1.0), np.inf)
+    far = fnp.minimum(300 * step, distance)
+    try:
+        at_distance = abs(fnp.sum(along * gradient(x - distance * along)))
+        there = fnp.sum(along * gradient(x - far * along))
+    except (ValueError, ArithmeticError):  # outside of the domain
+        return False
+    stops = (far > 10 * step) & (size - there < 0.25 * curvature * far)
+    turns = (far < 0.5 * step) & (there < 0)
+    found = (size > 1e-6 * at_distance) & (stops | turns)
+    return concrete_or_none(found, steers=False) is not None and any_true(lambda found: found, found)
+
+
 def differentiated(x: Any) -> bool:
     """Whether a derivative of ``x`` is requested, by JAX too; ``vmap`` alone does not request one."""
     return any(trace.differentiates for trace in traces_of([x])) or backend.is_jax_tracer(plain_value(x))

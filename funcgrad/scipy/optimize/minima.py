@@ -30,6 +30,7 @@ from funcgrad.scipy.optimize.constraints import as_constraints, equations, for_s
 from funcgrad.scipy.optimize.implicit import (
     Problem,
     as_args,
+    check_smooth,
     depends,
     differentiable_root,
     number,
@@ -91,6 +92,7 @@ def minimize(
         ConvergenceError: no convergence, and a derivative is requested (an ``ArithmeticError``).
         LinAlgError: the Hessian at the minimum is singular, or active constraints with traced values depend on each
             other, and a derivative is requested.
+        NotDifferentiableError: ``fun`` has a kink at the minimum, and a derivative is requested (a ``TypeError``).
         StagingError: values that are abstract inside ``jax.jit`` (a ``TypeError``).
 
     Example:
@@ -137,7 +139,9 @@ def minimize(
         equation, root = equations(value, limited, found.x, within)
         x = differentiable_root(call, equation, found._replace(x=root), found.facts["success"])[:size]
     else:
-        x = differentiable_root(call, bounded_stationarity(grad(value), found.x, within), found, found.facts["success"])
+        equation = bounded_stationarity(grad(value), found.x, within)
+        check_smooth(call, equation, found.x)
+        x = differentiable_root(call, equation, found, found.facts["success"])
     least, slope_there = value_and_grad(value)(x)
     return with_fields(import_scipy(call).OptimizeResult, found.facts, x=x, fun=least, jac=slope_there)
 
@@ -240,6 +244,7 @@ def minimize_scalar(
     found = search(call, fun, args, (bracket, within), solve, guess)
     if (within is None or is_plain(*within)) and not depends((found.x, value(found.x))):
         return found.result
-    slope = grad(value)
-    x = differentiable_root(call, bounded_stationarity(slope, found.x, within), found, found.facts["success"])
+    equation = bounded_stationarity(grad(value), found.x, within)
+    check_smooth(call, equation, found.x)
+    x = differentiable_root(call, equation, found, found.facts["success"])
     return with_fields(optimize.OptimizeResult, found.facts, x=x, fun=value(x))
