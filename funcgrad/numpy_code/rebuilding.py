@@ -444,8 +444,6 @@ def retry_rebuilt(fun: Any, given: Any, work: Callable[[Any], Any], error: Excep
     first, before = error, None
     try:
         while level < WRITABLE_ARRAYS and is_conversion(error, before) and _can_be_rebuilt(fun):
-            if level and _writes_to_read_only(error):
-                break  # an array that is read-only without transforms is read-only in rebuilt code as well
             level = WRITABLE_ARRAYS if getattr(error, "overwritten", False) else level + 1
             _log("%r is run %s: %s", fun, _LEVELS[level], error)
             try:
@@ -586,13 +584,9 @@ def is_conversion(error: BaseException, before: BaseException | None = None) -> 
     in_place = text.startswith("'NotImplementedType' object has no attribute")  # ``series *= x`` of pandas
     of_objects = text.startswith(_OBJECT_ERRORS)
     lacks_array = of_objects or backend.NO_ARRAY in text or text.endswith("is not JSON serializable")
-    found = names_tracer or of_two_kinds or _writes_to_read_only(error)
-    return found or asks_for_memory or is_sparse or in_place or lacks_array
-
-
-def _writes_to_read_only(error: BaseException) -> bool:
-    """Whether code wrote to a read-only array, such as ``numpy.asarray`` of an array that funcgrad's functions made."""
-    return type(error) is ValueError and str(error).rstrip(".").endswith("is read-only")
+    # code may have written to ``numpy.asarray`` of an array that funcgrad's functions made
+    is_read_only = type(error) is ValueError and text.rstrip(".").endswith("is read-only")
+    return is_read_only or names_tracer or asks_for_memory or of_two_kinds or is_sparse or in_place or lacks_array
 
 
 #: Beginnings of errors for arrays of Python objects, traced numbers: of ufuncs, and of Cython's functions of arrays.

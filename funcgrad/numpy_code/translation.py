@@ -286,6 +286,8 @@ class Translator:
         made.link = COPY_ON_WRITE
         memo[number] = value, made
         if base is None and -number not in memo:
+            if not value.flags.writeable:
+                made.alias = READ_ONLY
             return made, False
         base = value if base is None else base  # other arrays share its memory, and would not see a write to the buffer
         made.alias = READ_ONLY
