@@ -36,7 +36,7 @@ from funcgrad.numpy_code.rebuilding import SelfRebuilding
 from funcgrad.transforms.closures import RecordedClosure, example_by_example
 from funcgrad.transforms.implicit import custom_root, dense_solve
 from funcgrad.transforms.products import jvp
-from funcgrad.transforms.stopping import no_grad
+from funcgrad.transforms.stopping import no_grad, stop_gradient
 
 #: Largest Newton step, relative to the solution, that counts as zero: default tolerances leave errors of this size.
 _STEP_TOLERANCE = 1e-5
@@ -326,7 +326,8 @@ def check_smooth(call: str, gradient: Callable[[Any], Any], x: Any) -> None:
     Raises:
         NotDifferentiableError: the gradient jumps at the minimum (a ``TypeError``).
     """
-    if differentiated(gradient(x)) and _jumps(gradient, x):
+    slope = gradient(x)
+    if differentiated(slope) and _jumps(gradient, x, stop_gradient(slope)):
         raise NotDifferentiableError(
             f"{call}: fun has a kink at its minimum, as a norm or an absolute value has at 0, so its curvature gives "
             f"no derivative, got x={describe(x)}. Minimize a smooth function with the same minimum: the sum of squares "
@@ -335,29 +336,36 @@ def check_smooth(call: str, gradient: Callable[[Any], Any], x: Any) -> None:
 
 
 @no_grad
-def _jumps(gradient: Callable[[Any], Any], x: Any) -> bool:
-    """Whether the gradient jumps near ``x``: down the slope it changes otherwise than the curvature at ``x`` says.
+def _jumps(gradient: Callable[[Any], Any], x: Any, slope: Any) -> bool:
+    """Whether the gradient, which is ``slope`` at ``x``, jumps near ``x``.
 
-    At a kink ``x`` is next to the minimum by chance, and the curvature is that of a tiny region around ``x``, or of one
-    side. Then the gradient stops growing long before 300 Newton steps, or changes its sign long before one. A gradient
-    that nearly vanishes, compared with that at some distance, may be rounding, and shows that there is no kink.
+    At a kink ``x`` is next to the minimum by chance, where the gradient does not vanish, and the curvature is that of a
+    tiny region around ``x``, or of one side. So, down the slope, the gradient stops growing long before 300 Newton
+    steps, or changes its sign long before one.
     """
-    slope = gradient(x)
     size = fnp.sqrt(fnp.sum(slope * slope))
     along = slope / fnp.where(size > 0, size, 1.0)
     distance = 1e-3 * (1 + fnp.max(fnp.abs(x), initial=0.0))
-    curvature = fnp.sum(along * jvp(gradient, (x,), (along,))[1])
-    step = fnp.where(curvature > 0, size / fnp.where(curvature > 0, curvature, 1.0), np.inf)
-    far = fnp.minimum(300 * step, distance)
     try:
-        at_distance = abs(fnp.sum(along * gradient(x - distance * along)))
+        vanishes = size <= 0.01 * fnp.abs(fnp.sum(along * gradient(x - distance * along)))
+        if _is_known_true(vanishes):
+            return False
+        curvature = fnp.sum(along * jvp(gradient, (x,), (along,))[1])
+        step = fnp.where(curvature > 0, size / fnp.where(curvature > 0, curvature, 1.0), np.inf)
+        far = fnp.minimum(300 * step, distance)
         there = fnp.sum(along * gradient(x - far * along))
     except (ValueError, ArithmeticError):  # outside of the domain
         return False
     stops = (far > 10 * step) & (size - there < 0.25 * curvature * far)
     turns = (far < 0.5 * step) & (there < 0)
-    found = (size > 1e-6 * at_distance) & (stops | turns)
-    return concrete_or_none(found, steers=False) is not None and any_true(lambda found: found, found)
+    return not _is_known_true(vanishes | ~(stops | turns), otherwise=True)
+
+
+def _is_known_true(condition: Any, otherwise: bool = False) -> bool:
+    """Whether ``condition`` holds in all examples; ``otherwise`` if that is not known."""
+    if concrete_or_none(condition, steers=False) is None:
+        return otherwise
+    return not any_true(fnp.logical_not, condition)
 
 
 def differentiated(x: Any) -> bool:
