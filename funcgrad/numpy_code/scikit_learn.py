@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import partial, wraps
 from importlib import import_module
 from itertools import pairwise
+from operator import attrgetter
 from typing import Any, NoReturn
 
 import numpy as np
@@ -14,6 +15,7 @@ import numpy as np
 import funcgrad.numpy as fnp
 from funcgrad.core import Tracer, describe
 from funcgrad.errors import ConvergenceError, ConversionError
+from funcgrad.numpy.concretization import strip_constant_tracers
 from funcgrad.numpy.hints import user_line
 from funcgrad.numpy_code.classes import plain_copy
 from funcgrad.numpy_code.conversions import holds_traced
@@ -405,6 +407,34 @@ def _refusing(refuse: Callable[[Any], NoReturn], last: int | None = None) -> Cal
     return around
 
 
+def _growing(module: str, place: str) -> Callable[[Any], Callable[..., Any]]:
+    """Return a wrapper for a method that grows trees: it refuses traced values, and runs scikit-learn's own code else.
+
+    Compiled code gets the arrays that the method makes, which are not those of NumPy in rebuilt code.
+    """
+
+    def around(built: Callable[..., Any]) -> Callable[..., Any]:
+        def grow(self: Any, *args: Any, **kwargs: Any) -> Any:
+            theirs = attrgetter(place)(import_module(module))
+            return theirs(self, *map(_unwrapped, args), **{name: _unwrapped(x) for name, x in kwargs.items()})
+
+        return _refusing(_refuse_fit("growing trees", _SMOOTH))(wraps(built)(grow))
+
+    return around
+
+
+def _with_plain_points(built: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap a method that checks points for compiled code: it refuses traced values and returns NumPy's array."""
+    return wraps(built)(
+        lambda *args, **kwargs: _unwrapped(_refusing(_refuse_prediction_of_trees)(built)(*args, **kwargs))
+    )
+
+
+def _unwrapped(x: Any) -> Any:
+    """Return the array of a constant that rebuilt code made."""
+    return strip_constant_tracers(x) if isinstance(x, Tracer) else x
+
+
 def _refusing_uniform(name: str) -> Callable[[Any], Callable[..., Any]]:
     """Return a wrapper for a prediction from neighbours: with uniform weights, it depends on indices only."""
 
@@ -423,8 +453,8 @@ def _refusing_uniform(name: str) -> Callable[[Any], Callable[..., Any]]:
 
 _FOREST, _BOOSTING = "sklearn.ensemble._forest", "sklearn.ensemble._gb"
 _HISTOGRAMS = "sklearn.ensemble._hist_gradient_boosting.gradient_boosting"
+_TREE = "sklearn.tree._classes"
 _TREES = (
-    ("sklearn.tree._classes", "BaseDecisionTree", "_fit", "_validate_X_predict"),
     (_FOREST, "BaseForest", "fit", "_validate_X_predict"),
     (_BOOSTING, "BaseGradientBoosting", "fit", "_raw_predict"),
     (_HISTOGRAMS, "BaseHistGradientBoosting", "fit", "_raw_predict"),
@@ -471,4 +501,6 @@ SCIKIT_LEARN_WRAPPERS: dict[tuple[str, str], Callable[[Any], Callable[..., Any]]
     ),
     **{(module, f"{kind}.{fit}"): _refusing(_refuse_fit("growing trees", _SMOOTH)) for module, kind, fit, _ in _TREES},
     **{(module, f"{kind}.{predict}"): _refusing(_refuse_prediction_of_trees) for module, kind, _, predict in _TREES},
+    (_TREE, "BaseDecisionTree._fit"): _growing(_TREE, "BaseDecisionTree._fit"),
+    (_TREE, "BaseDecisionTree._validate_X_predict"): _with_plain_points,
 }

@@ -12,7 +12,7 @@ from sklearn.cluster import KMeans
 from sklearn.covariance import GraphicalLasso, LedoitWolf
 from sklearn.decomposition import PCA, KernelPCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-from sklearn.ensemble import BaggingRegressor, StackingRegressor, VotingRegressor
+from sklearn.ensemble import BaggingRegressor, RandomForestRegressor, StackingRegressor, VotingRegressor
 from sklearn.gaussian_process import GaussianProcessClassifier, GaussianProcessRegressor, kernels
 from sklearn.impute import KNNImputer, SimpleImputer
 from sklearn.isotonic import IsotonicRegression
@@ -500,6 +500,22 @@ def test_missing_numbers(weights):
 
 def test_covariances():
     check(lambda v: weighted(LedoitWolf().fit(X * v).covariance_), POINT + 1, second=False)
+
+
+@pytest.mark.parametrize("is_fitted_inside", [False, True])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: DecisionTreeRegressor(max_depth=2, random_state=0),
+        lambda: RandomForestRegressor(n_estimators=2, random_state=0),
+        lambda: VotingRegressor([("line", Ridge()), ("tree", DecisionTreeRegressor(max_depth=2, random_state=0))]),
+    ],
+)
+def test_trees_of_constant_points(make, is_fitted_inside):
+    """Trees of constant data are constants, also in code that is rebuilt to keep arrays traced."""
+    fitted = make().fit(X, Y)
+    score = lambda y: (make().fit(X, Y) if is_fitted_inside else fitted).score(X * 1.0, y)
+    np.testing.assert_allclose(grad(score)(Y + 0.3), differences(score, Y + 0.3), rtol=1e-6, atol=1e-8)
 
 
 def test_unsupported_fits_raise():
