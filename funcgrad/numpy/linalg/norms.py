@@ -9,7 +9,7 @@ import numpy as np
 from numpy.linalg import LinAlgError
 
 from funcgrad import backend
-from funcgrad.core import describe
+from funcgrad.core import Tracer, describe
 from funcgrad.errors import InputError
 from funcgrad.kinds.linear import reshape
 from funcgrad.numpy import reductions
@@ -39,16 +39,16 @@ def norm(x: ArrayLike, ord: Any = None, axis: int | tuple[int, ...] | None = Non
 
     Args:
         x: an array. Integers are converted to floating-point numbers.
-        ord: for vectors None or 2, ``inf``, ``-inf``, 0 (the number of nonzero elements), or a power p;
-            for matrices None or "fro", "nuc", 1, -1, ``inf``, ``-inf`` (sums of absolute values along columns or
-            rows), 2, -2 (the largest and the smallest singular value).
+        ord: for vectors None or 2, ``inf``, ``-inf``, 0 (the number of nonzero elements), or a power p, which may be
+            traced; for matrices None or "fro", "nuc", 1, -1, ``inf``, ``-inf`` (sums of absolute values along
+            columns or rows), 2, -2 (the largest and the smallest singular value).
         axis: one axis for vectors, a pair for matrices. None treats an array with one axis as a vector, with
             two axes as a matrix, and with ``ord=None`` any array as one long vector.
         keepdims: keep the reduced axes, with length 1.
 
     Raises:
         ValueError: an unknown ``ord``, or more than two axes.
-        TypeError: ``axis`` is neither an integer nor a tuple.
+        TypeError: ``axis`` is neither an integer nor a tuple; a traced ``ord`` for matrices.
 
     Example:
         >>> fnp.linalg.norm(np.array([3.0, 4.0]))
@@ -57,7 +57,7 @@ def norm(x: ArrayLike, ord: Any = None, axis: int | tuple[int, ...] | None = Non
         array([0.6, 0.8])
     """
     x = as_value(x)
-    if is_numpy_only(x):
+    if is_numpy_only(x) and not isinstance(ord, Tracer):
         return np.linalg.norm(x, ord, axis, keepdims)
     x = as_floating(x)
     rank = len(backend.shape_of(x))
@@ -85,6 +85,9 @@ def norm(x: ArrayLike, ord: Any = None, axis: int | tuple[int, ...] | None = Non
 
 def _vector_norms(name: str, x: Array, ord: Any, axis: Axes, keepdims: bool) -> Array:
     """Return the vector norm along ``axis``; several axes together are one vector."""
+    if isinstance(ord, Tracer):  # by the formula of all powers, which has a derivative in the power
+        p = as_floating(ord)
+        return power(reductions.sum(power(absolute(x), p), axis, keepdims=keepdims), divide(1, p))
     if ord is None or (not isinstance(ord, str) and ord == 2):
         return reduce_axes(euclidean, x, axis, keepdims)
     if isinstance(ord, str):
@@ -106,6 +109,11 @@ def _vector_norms(name: str, x: Array, ord: Any, axis: Axes, keepdims: bool) -> 
 
 def _matrix_norms(x: Array, ord: Any, row: int, column: int) -> Array:
     """Return the norm of the matrices that two axes span, without these axes."""
+    if isinstance(ord, Tracer):
+        raise InputError(
+            f"norm: matrices have norms for a few numbers only, so there is no derivative in them, got "
+            f"ord={describe(ord)}. Pass stop_gradient(ord)."
+        )
     if ord is None or ord in ("fro", "f"):
         return euclidean(x, axis=(row, column))
     if ord == "nuc" or ord in (2, -2):
@@ -142,7 +150,7 @@ def vector_norm(
         np.float64(6.0)
     """
     x = as_value(x)
-    if is_numpy_only(x):
+    if is_numpy_only(x) and not isinstance(ord, Tracer):
         return np.linalg.vector_norm(x, axis=axis, keepdims=keepdims, ord=ord)  # type: ignore[arg-type]  # stub lacks None
     x = as_floating(x)
     return _vector_norms("vector_norm", x, ord, normalize_axes(axis, len(backend.shape_of(x))), keepdims)

@@ -393,6 +393,20 @@ def test_norm_at_kinks(x, ord, gradient, tangent):
         same(jax.jvp(theirs, (jnp.array(x),), (jnp.array(direction),))[1], tangent)
 
 
+@pytest.mark.parametrize("p", [1.0, 2.0, 2.5, -1.0])
+@pytest.mark.parametrize("norm", [fnp.linalg.norm, lambda x, p: fnp.linalg.vector_norm(x, ord=p)])
+def test_derivative_in_the_power_of_a_norm(norm, p):
+    x = np.array([1.0, -2.0, 3.0])
+    for f in (lambda q: norm(x, q), lambda q: norm(x * q, q)):
+        h = 1e-5
+        assert grad(f)(p) == pytest.approx((f(p + h) - f(p - h)) / (2 * h), rel=1e-7)
+        assert hessian(f)(p) == pytest.approx((grad(f)(p + h) - grad(f)(p - h)) / (2 * h), rel=1e-7)
+        np.testing.assert_allclose(vmap(f)(np.array([p, 3.0])), [f(p), f(3.0)], rtol=1e-14)
+    assert grad(lambda q: norm(np.array([0.0, 2.0]), q))(2.0) == 0.0
+    with pytest.raises(InputError, match="matrices have norms for a few numbers only"):
+        grad(lambda q: fnp.linalg.norm(np.eye(2), q))(p)
+
+
 def test_norm_of_complex_numbers():
     x = np.array([3.0 + 4.0j, 0.0])
     same(grad(la.norm)(x), [0.6 - 0.8j, 0.0])
