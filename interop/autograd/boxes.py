@@ -92,9 +92,7 @@ class Box(metaclass=_BoxType):
         """Return the traced value of ``node``; without a node, return a traced value that no operation accepts."""
         value = strip_constant_tracers(value) if isbox(value) else value
         if node is None:
-            loose = Tracer()
-            loose._val, loose._trace, loose.aval = np.asarray(value), Trace(), None
-            return loose
+            return tracer_of(np.asarray(value), Trace())
         return node.boxed(np.asarray(value) if isinstance(value, np.ndarray) and not isbox(value) else value)
 
     @classmethod
