@@ -182,6 +182,7 @@ add(
     cosdg=E(_degrees(mp.cos), ((-200.0, 30.0, 75.0),)),
     tandg=E(_degrees(mp.tan), ((-200.0, 30.0, 75.0),)),
     cotdg=E(_degrees(mp.cot), ((-200.0, 30.0, 75.0),)),
+    radian=E(lambda d, m, s: mp.radians(d + m / 60 + s / 3600), ((-200.0, 30.0, 75.0), (1.5, 59.0), (0.3, 12.5))),
     softplus=E(lambda x: mp.log1p(mp.exp(x)), ((-30.0, -0.7, 0.3, 6.0),)),
 )
 
