@@ -198,7 +198,7 @@ class Census:
         return {key: arrays[i].copy("K") for i, key in enumerate(counts) if shared[i]}
 
     @staticmethod
-    def _find_shared_views(arrays: list[ndarray], bases: list[int], counts: dict[int, int], shared: list[bool]) -> None:
+    def _find_shared_views(arrays: list[Any], bases: list[int], counts: dict[int, int], shared: list[bool]) -> None:
         """Correct ``shared`` for views, which hold their bases, and whose memory others may hold through a base.
 
         Args:

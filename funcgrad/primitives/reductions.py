@@ -158,13 +158,16 @@ def _logsumexp(xp: Any, x: Any, *, axis: Axes) -> Any:
 
 
 def _log_of_sum(xp: Any, x: Any, axis: Axes) -> Any:
-    """Return ``log(sum(exp(x)))``; the elements that are 0 are counted, so that others are not rounded away."""
+    """Return ``log(sum(exp(x)))``; elements that are 0 are counted in NumPy, so that others are not rounded away.
+
+    JAX differentiates this function itself, and its second derivative would not know the counted elements.
+    """
     parts = xp.exp(x)
-    if x.dtype.kind == "c":
+    if xp is not np or x.dtype.kind == "c":
         return xp.log(parts.sum(axis))
-    count, rest = (x == 0).sum(axis, dtype=x.dtype), xp.where(x == 0, 0, parts).sum(axis)
-    some = xp.where(count == 0, 1, count)
-    return xp.where(count == 0, xp.log(rest), xp.log1p(rest / some) + xp.log(some))
+    count, rest = (x == 0).sum(axis, dtype=x.dtype), np.where(x == 0, 0, parts).sum(axis)
+    some = np.where(count == 0, 1, count)
+    return np.where(count == 0, np.log(rest), np.log1p(rest / some) + np.log(some))
 
 
 def _shares(xp: Any, x: Any, y: Any, *, axis: Axes) -> Any:

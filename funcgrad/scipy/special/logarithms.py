@@ -90,7 +90,7 @@ cosdg = row("cosdg(x)", prim.cosdg, "The cosine of an angle in degrees; exact at
 tandg = row("tandg(x)", prim.tandg, "The tangent of an angle in degrees.", "fsp.tandg(45.0)", "np.float64(1.0)")
 cotdg = row("cotdg(x)", prim.cotdg, "The cotangent of an angle in degrees.", "fsp.cotdg(45.0)", "np.float64(1.0)")
 radian = row("radian(d, m, s)",
-    lambda d, m, s: ((widened(d) * 60.0 + widened(m)) * 60.0 + widened(s)) * (math.pi / 648_000),
+    lambda d, m, s: fnp.multiply((widened(d) * 60.0 + widened(m)) * 60.0 + widened(s), math.pi / 648_000),
     "The angle in radians of ``d`` degrees, ``m`` minutes and ``s`` seconds.",
     "fsp.radian(180.0, 0.0, 0.0)", "np.float64(3.141592653589793)")
 # fmt: on
