@@ -46,10 +46,11 @@ SAME = {
     "eval_sh_jacobi": "eval_jacobi",
 }
 #: Entries without rows: far out, values are SciPy's series; ``special_accuracy`` gives their accuracy where usual.
+#: ``radian`` is linear.
 WITHOUT = {
     *("bei", "beip", "ber", "berp", "kei", "keip", "kelvin", "ker", "kerp"),
     *("itairy", "iti0k0", "itj0y0", "itmodstruve0", "itstruve0"),
-    *("kolmogorov", "log_wright_bessel", "pbdv", "wright_bessel"),
+    *("kolmogorov", "log_wright_bessel", "pbdv", "radian", "wright_bessel"),
 }
 #: Functions with an oscillating part, which mpmath's steps, as large as the argument, skip.
 TURNING = {"ellipkinc", "ellipeinc"}
