@@ -204,6 +204,10 @@ CAUGHT = {
 }
 
 
+#: Programs with functions of ``math``: they are recorded as NumPy's, whose last bits differ on some processors.
+OF_MATH = {"log", "exp", "gamma", "lgamma", "acos", "pow", "unneeded_log"}
+
+
 @pytest.mark.filterwarnings("ignore::funcgrad.errors.EagerWarning")
 @pytest.mark.parametrize("order", [1, -1], ids=["succeeds_first", "fails_first"])
 @pytest.mark.parametrize("name", CAUGHT)
@@ -214,8 +218,10 @@ def test_caught_errors_are_raised_at_each_call(name, order):
         for x in (*points, *points)[::order]:
             found, _ = with_warnings(fast, x)
             expected, _ = with_warnings(transformed, x)
-            # programs compute with NumPy's functions, whose last bit may differ from ``math``'s on some processors
-            np.testing.assert_array_max_ulp(np.asarray(found, float), np.asarray(expected, float), 2)
+            if name in OF_MATH:
+                np.testing.assert_array_max_ulp(np.asarray(found, float), np.asarray(expected, float), 2)
+            else:
+                np.testing.assert_array_equal(found, expected)
 
 
 def test_examples_in_a_batch_are_checked_again():
