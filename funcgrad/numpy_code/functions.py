@@ -19,7 +19,7 @@ from funcgrad.numpy_code.conversions import holds_traced
 from funcgrad.numpy_code.examples import is_public, with_example_loop
 from funcgrad.numpy_code.local_calls import with_local_calls
 from funcgrad.numpy_code.names import public_modules_of
-from funcgrad.numpy_code.replacements import PLAIN_TYPES, current_run
+from funcgrad.numpy_code.replacements import PLAIN_TYPES, Run
 from funcgrad.numpy_code.scope import globals_object, globals_of, replaced_calls
 
 _EMPTY: Any = object()
@@ -159,8 +159,10 @@ def _is_inert(names: dict[str, Any]) -> bool:
     return all(type(value) in _INERT or name == "__builtins__" for name, value in names.items())
 
 
-def rebuild_closure(fun: FunctionType, translate: Any) -> tuple[Built, bool] | None:
+def rebuild_closure(fun: FunctionType, translate: Any, run: Run, begins: bool) -> tuple[Built, bool] | None:
     """Return ``fun`` rebuilt at once, and whether it lasts while its closure variables keep their values.
+
+    ``begins`` says whether the function begins the run.
 
     A loop makes such functions again and again, and runs each once. Nothing keeps the rebuilt function, so
     it has the code and the closure variables only. If its code is not known, or a variable has a value for which the
@@ -175,9 +177,11 @@ def rebuild_closure(fun: FunctionType, translate: Any) -> tuple[Built, bool] | N
         kind, new = type(value), cell
         if kind not in kept:
             if kind in translate.viewers:
-                new, lasting = CellType(translate.owner(value, current_run())), False
+                new, lasting = CellType(translate.owner(value, run, begins)), False
             elif kind is FunctionType and (known := translate.functions.get(value)) is not None:
                 new = CellType(known)
+            elif kind is ModuleType:  # imported by the function that made this one
+                new = CellType(translate(value)[0])
             else:
                 return None
         cells.append(new)

@@ -29,7 +29,7 @@ from funcgrad.numpy_code.reachable import (
     is_of_library,
 )
 from funcgrad.numpy_code.reading import reads_texts
-from funcgrad.numpy_code.replacements import PLAIN_TYPES, end_run, run_of_thread
+from funcgrad.numpy_code.replacements import PLAIN_TYPES, Run, end_run, run_of_thread
 from funcgrad.numpy_code.scope import globals_object, refresh
 from funcgrad.numpy_code.translation import (
     FUNCTIONS,
@@ -92,7 +92,7 @@ class Rebuilt:
             if plan.owner is not None:
                 given = (translate.owner(plan.owner, run, begins), *given)
             if built is None or (built[1] and not has_same_values(built[1])):
-                built = plan.current_replacement(translate)
+                built = plan.current_replacement(translate, run, begins)
             if kwargs:
                 out = built[0](*given, **{name: translate.argument(x) for name, x in kwargs.items()})
             else:
@@ -144,11 +144,11 @@ class _CallPlan:
         if type(fun) is MethodType and type(fun.__func__) is FunctionType and not is_of_own_distribution(fun):
             self.function, self.owner = fun.__func__, fun.__self__
 
-    def current_replacement(self, translate: Translator) -> Built:
-        """Return the current replacement for the function."""
+    def current_replacement(self, translate: Translator, run: Run, begins: bool) -> Built:
+        """Return the current replacement for the function; ``begins``: whether it begins the run."""
         fun = self.function
         is_closure = type(fun) is FunctionType and fun.__closure__
-        found = rebuild_closure(fun, translate) if is_closure else None
+        found = rebuild_closure(fun, translate, run, begins) if is_closure else None
         if found is not None:
             built, lasts = found
         else:

@@ -172,11 +172,11 @@ class Translator:
         return current_run().memo(self.level)
 
     def owner(self, value: Any, run: Run, begins: bool = False) -> Any:
-        """Return the replacement for the object whose method runs; ``begins``: whether the method begins the run."""
+        """Return the replacement for an object that a function needs; ``begins``: whether the function begins the run."""
         viewer = self.viewers.get(type(value))
         if viewer is None:
             return self(value)[0]
-        if begins and not run.memos:
+        if begins and run.owner is None and not run.memos:
             view = viewer(value)
             run.owner = value, view, self.level
             return view
