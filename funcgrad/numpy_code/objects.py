@@ -11,7 +11,7 @@ import numpy as np
 import funcgrad.numpy as fnp
 from funcgrad.numpy_code.matrices import matrix
 from funcgrad.numpy_code.own import own
-from funcgrad.numpy_code.random import Random
+from funcgrad.numpy_code.random import PythonRandom, Random
 from funcgrad.numpy_code.sparse.objects import ConstantMatrix
 from funcgrad.numpy_code.xarrays import accept_traced
 
@@ -119,6 +119,7 @@ REBUILDERS: dict[Any, Callable[[Any, Translate], Any]] = {
         f"xarray.core.{name}": accept_traced for name in ("dataarray.DataArray", "dataset.Dataset", "variable.Variable")
     },
     "numpy.matrix": lambda value, translate: matrix(translate(np.asarray(value))[0]),
+    "random.Random": PythonRandom,
 }
 #: Functions that return funcgrad's object for another one, by the full name of its class.
 MAKERS: dict[str, Callable[[Any], Any]] = {

@@ -1,6 +1,6 @@
-"""NumPy's random numbers with traced parameters, as functions of random numbers without parameters.
+"""Random numbers with traced parameters, as functions of random numbers without parameters.
 
-The random stream is NumPy's, so the values are those of the original program.
+The random stream is NumPy's or Python's, so the values are those of the original program.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 from copy import copy, deepcopy
+from types import FunctionType, MethodType
 from typing import Any
 
 import numpy as np
@@ -116,6 +117,29 @@ class Random:
         shape = () if size is None else (size,) if np.ndim(size) == 0 else tuple(size)
         z = self.source.standard_normal((*shape, mean.shape[0]))
         return mean + z @ _factor(cov, method, isinstance(self.source, np.random.RandomState))
+
+
+class PythonRandom:
+    """Python's source of random numbers, ``random.Random``, as rebuilt code sees it: methods that compute are rebuilt.
+
+    Args:
+        source: Python's object, whose state is shared.
+        translate: see ``translation.Translator``.
+    """
+
+    def __init__(self, source: Any, translate: Any) -> None:
+        vars(self).update(source=source, translate=translate)
+
+    __class__: Any = property(lambda self: type(self.source))
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(type(self.source), name, None)
+        if type(method) is FunctionType and not method.__closure__:  # methods that call ``super`` handle the state
+            return MethodType(self.translate(method)[0], self)
+        return getattr(self.source, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(self.source, name, value)
 
 
 def _factor(cov: Any, method: str, is_legacy: bool) -> Any:

@@ -47,8 +47,8 @@ class Run:
     Attributes:
         open: whether the functions are still running.
         memos: by level (see ``translation``) and by the ``id`` of a value, the value and its replacement.
-        owner: an object that the function which began the run needs, its view and the level. They move to the memos when a memo is
-            first needed: most runs need none.
+        owner: an object that the function which began the run needs, its view and the level. They move to the memos
+            when a memo is first needed: most runs need none.
         endings: functions to call when the run ends.
         texts: the traced numbers from which texts were made, with the texts.
         first_text: the time at which the first of them was made.

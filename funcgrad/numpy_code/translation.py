@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import gc
 import operator
+import random
 import sys
 from abc import ABCMeta
 from collections import OrderedDict, UserDict, defaultdict, deque
@@ -58,6 +59,7 @@ from funcgrad.numpy_code.names import (
     original_module,
     public_modules_of,
 )
+from funcgrad.numpy_code.random import PythonRandom
 from funcgrad.numpy_code.replacements import PLAIN_TYPES, LatestCache, Run, SmallCache, current_run
 from funcgrad.numpy_code.scope import globals_object, globals_of, importing
 from funcgrad.numpy_code.sparse.objects import replacement_class
@@ -172,7 +174,7 @@ class Translator:
         return current_run().memo(self.level)
 
     def owner(self, value: Any, run: Run, begins: bool = False) -> Any:
-        """Return the replacement for an object that a function needs; ``begins``: whether the function begins the run."""
+        """Return the replacement for an object that a function needs; ``begins``: whether it begins the run."""
         viewer = self.viewers.get(type(value))
         if viewer is None:
             return self(value)[0]
@@ -349,7 +351,7 @@ class Translator:
             return known[1], False
         if kind is BuiltinFunctionType and isinstance(value.__self__, (ModuleType, type, type(None))):
             return _builtin(value, self), True
-        name = f"{kind.__module__}.{kind.__name__}"
+        name = "random.Random" if issubclass(kind, random.Random) else f"{kind.__module__}.{kind.__name__}"
         rebuilder = _REBUILDERS.get(kind) or _REBUILDERS.get(name)
         if rebuilder is not None:
             return self._memoise(value, rebuilder(value, self))
@@ -484,6 +486,8 @@ def is_of_own_distribution(method: MethodType) -> bool:
 
 def _method(value: Any, translate: Any) -> Any:
     owner = translate(value.__self__)[0]
+    if type(owner) is PythonRandom:
+        return getattr(owner, value.__name__)
     if type(owner) is objects.Distribution and owner.funcgrad_object.has(value.__name__):
         return getattr(owner.funcgrad_object, value.__name__)
     if type(value.__func__) not in (FunctionType, np.vectorize):
