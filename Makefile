@@ -8,7 +8,9 @@ PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3
 	if "$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; \
 	then echo "$$python"; break; fi; done)
 BIN := .venv/bin
-WORKERS ?= 2
+# As many as there are processors, at most eight: each collects all tests first.
+WORKERS ?= auto
+PARALLEL := --numprocesses $(WORKERS) --maxprocesses 8 --dist worksteal
 
 # What Python compiles when it imports is kept, also where it is told not to.
 unexport PYTHONDONTWRITEBYTECODE
@@ -25,13 +27,13 @@ help: ## list the targets
 # mypy works beside the tests: it takes the time of many, and of one processor only. What it says stands at the end.
 test: lint-quick ## lint, and run tests, doctests, examples and README code
 	@types=$$(mktemp); $(BIN)/mypy > $$types 2>&1 & checker=$$!; \
-	JAX_PLATFORMS=cpu $(BIN)/python -m pytest --quiet --numprocesses $(WORKERS) --dist worksteal \
+	JAX_PLATFORMS=cpu $(BIN)/python -m pytest --quiet $(PARALLEL) \
 		--durations 10 --durations-min 1; tests=$$?; \
 	printf '%-16s' mypy; if wait $$checker; then echo ok; else echo FAILED; cat $$types; tests=1; fi; \
 	rm $$types; exit $$tests
 
 test-uncounted: .venv/.test ## run the tests as on a Python without usable reference counts
-	@JAX_PLATFORMS=cpu $(BIN)/python -m pytest --quiet --numprocesses $(WORKERS) --dist worksteal --without-counts
+	@JAX_PLATFORMS=cpu $(BIN)/python -m pytest --quiet $(PARALLEL) --without-counts
 
 lint: lint-quick ## run ruff, import-linter and mypy
 	$(call step,mypy,$(BIN)/mypy)
@@ -54,7 +56,7 @@ test-jax: .venv/jax-$(JAX)/.installed ## run the tests that use JAX with another
 
 test-lowest: .venv/lowest/.installed ## run the tests with the lowest versions that pyproject.toml declares (TESTS)
 	@JAX_PLATFORMS=cpu OMP_NUM_THREADS=1 .venv/lowest/bin/python -m pytest --quiet -p no:cacheprovider \
-		--numprocesses $(WORKERS) --dist worksteal $(TESTS)
+		$(PARALLEL) $(TESTS)
 
 format: .venv/.test ## sort the imports and format the code
 	@$(BIN)/ruff check --quiet --select I --fix .
