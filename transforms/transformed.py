@@ -145,7 +145,7 @@ class Transformed(Generic[P, R]):
                     return False
         except ValueError:  # the variable has no value yet
             return False
-        return not (fun.__defaults__ or fun.__kwdefaults__) and DATA_TYPES.issuperset(map(type, args))
+        return not fun.__kwdefaults__ and DATA_TYPES.issuperset(map(type, (*args, *(fun.__defaults__ or ()))))
 
     def _choose(self, args: Any, kwargs: Any) -> Any:
         """Return what runs in place of the function, and note it for the next call."""

@@ -12,7 +12,14 @@ from weakref import ref
 
 from funcgrad.blocks import last_entered
 from funcgrad.numpy_code.calls import IdentityCache
-from funcgrad.numpy_code.reachable import DATA_TYPES, codes_and_minpack, dictionary_of, is_of_library, values_held
+from funcgrad.numpy_code.reachable import (
+    DATA_TYPES,
+    codes_and_minpack,
+    dictionary_of,
+    has_fixed_contents,
+    is_of_library,
+    values_held,
+)
 
 _MANY = 64
 
@@ -87,7 +94,7 @@ _CHOOSING_BY_VALUE = frozenset((bool, int, str, FunctionType))
 _ANY: Any = object()
 #: What is known of functions that funcgrad's own objects are.
 _OF_OWN = Facts(is_of_library=True)
-_content_of = attrgetter("cell_contents")
+_content_of, _defaults_of = attrgetter("cell_contents"), attrgetter("__defaults__")
 
 
 class Choice:
@@ -118,7 +125,8 @@ class Choice:
         self.given, self._level, self._facts, self._always = given, level, facts, always
         self._kind, self._dictionary = type(owner), dictionary
         values = [get(key) for get, key in held]
-        marks = [(type(x), x if type(x) in _CHOOSING_BY_VALUE else _ANY) for x in values]
+        same = [type(x) in _CHOOSING_BY_VALUE or part[0] is _defaults_of for part, x in zip(held, values, strict=True)]
+        marks = [(type(x), x if is_same else _ANY) for x, is_same in zip(values, same, strict=True)]
         self._held = [(*part, *mark) for part, mark in zip(held, marks, strict=True)]
 
     def fits(self, fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
@@ -153,6 +161,7 @@ def choice_of(fun: Any, given: Any, level: int, always: bool, args: Any, kwargs:
     if kind is FunctionType:
         code = fun.__code__
         held = [(_content_of, cell) for cell in fun.__closure__ or ()]
+        held += [(_defaults_of, fun)] if fun.__defaults__ else []
     elif kind is MethodType and type(fun.__func__) is FunctionType:
         code, owner = fun.__func__.__code__, fun.__self__
         dictionary = dictionary_of(owner)
@@ -163,8 +172,15 @@ def choice_of(fun: Any, given: Any, level: int, always: bool, args: Any, kwargs:
         return None
     if not always:
         values = values_held(fun)
-        has_others = kind is FunctionType and (fun.__defaults__ or fun.__kwdefaults__ or len(values) != len(held))
-        nested = [x for x in values if type(x) is MethodType or (type(x) is FunctionType and values_held(x))]
-        if has_others or nested or kwargs or not DATA_TYPES.issuperset(map(type, args)):
+        # not so with keyword-only defaults, or a closure variable that has no value yet
+        is_all = kind is MethodType or len(values) == len(fun.__closure__ or ()) + len(fun.__defaults__ or ())
+        nested = [x for x in values if type(x) is FunctionType and not has_fixed_contents(x)]
+        if (
+            not is_all
+            or nested
+            or MethodType in map(type, values)
+            or kwargs
+            or not DATA_TYPES.issuperset(map(type, args))
+        ):
             return None
     return Choice(given, level, facts_of(code, fun), always, [] if always else held, owner, dictionary)

@@ -176,6 +176,16 @@ def values_held(fun: FunctionType | MethodType) -> list[Any]:
     return contents(fun) if fun.__closure__ or fun.__defaults__ or fun.__kwdefaults__ else []
 
 
+def has_fixed_contents(fun: FunctionType, depth: int = 3) -> bool:
+    """Whether a function holds nothing that may choose another path later: nothing, or a library's own constants."""
+    held = values_held(fun)
+    return not held or (
+        depth > 0
+        and is_of_library(fun)
+        and all(type(x) in _DATA or (type(x) is FunctionType and has_fixed_contents(x, depth - 1)) for x in held)
+    )
+
+
 def held_by(fun: Any, args: tuple[Any, ...] = (), depth: int = 3) -> tuple[Any, ...]:
     """Return what decides, besides the code of ``fun``, which code its call runs: a tuple that can be compared.
 

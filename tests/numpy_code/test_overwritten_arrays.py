@@ -618,6 +618,36 @@ def test_change_of_a_closure_variable_is_noticed_after_many_calls():
         g(np.array([1.0, 2.0]))
 
 
+def test_change_of_a_closure_variable_with_a_library_function_is_noticed_after_many_calls():
+    step = fnp.maximum
+
+    def f(x):
+        w = np.ones(2)
+        y = (x * w).sum()
+        return step(y, w).sum()
+
+    g = grad(f)
+    for _ in range(6):
+        np.testing.assert_allclose(g(np.array([1.0, 2.0])), [2.0, 2.0])
+    step = lambda y, w: scaled_in_place(y, w)
+    for _ in range(2):
+        np.testing.assert_allclose(g(np.array([1.0, 2.0])), [1.0, 1.0])  # those at the time of use, not 3.0
+
+
+def test_change_of_a_default_is_noticed_after_many_calls():
+    def f(x, step=None, count=1):
+        w = np.ones(2)
+        y = (x * w).sum() * count
+        return step(y, w) if step else y
+
+    g = grad(f)
+    for _ in range(6):
+        np.testing.assert_allclose(g(np.array([1.0, 2.0])), [1.0, 1.0])
+    f.__defaults__ = (scaled_in_place, 2)
+    for _ in range(2):
+        np.testing.assert_allclose(g(np.array([1.0, 2.0])), [2.0, 2.0])  # those at the time of use, not 6.0
+
+
 class Kept:
     """Object whose step keeps the array."""
 
