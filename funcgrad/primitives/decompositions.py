@@ -143,7 +143,8 @@ def _eigh(xp: Any, x: Any, *, lower: bool) -> tuple[Any, Any]:
     return tuple(xp.linalg.eigh(as_hermitian(xp, x, lower=lower), UPLO="L" if lower else "U"))
 
 
-def _eigh_jvp(t: Array, x: Array, ans: Any, *, lower: bool) -> list[Array]:
+def eigh_tangent(t: Array, x: Array, ans: Any, *, lower: bool) -> list[Array]:
+    """Return the tangents of eigenvalues and eigenvectors, see ``eigh``."""
     w, v = ans
     t = hermitian_tangent(t, x, lower=lower)
     moved = matmul(adjoint(v), matmul(t, v))
@@ -153,7 +154,8 @@ def _eigh_jvp(t: Array, x: Array, ans: Any, *, lower: bool) -> list[Array]:
     return [dw, matmul(v, or_nan(undefined, inverse_gaps(w, same) * moved))]
 
 
-def _eigh_vjp(ct: Any, x: Array, ans: Any, *, lower: bool) -> Array | None:
+def eigh_cotangent(ct: Any, x: Array, ans: Any, *, lower: bool) -> Array | None:
+    """Return the cotangent of the matrices, see ``eigh``."""
     w, v = ans
     ct_w, ct_v = ct
     if ct_v is None:
@@ -176,7 +178,7 @@ def _eigh_vjp(ct: Any, x: Array, ans: Any, *, lower: bool) -> Array | None:
 #: cotangents are those of Hermitian matrices, see ``triangle_shares``. The phases of eigenvectors change such that
 #: ``diag(adjoint(V) dV)`` is zero.
 eigh: Operation = primitive(
-    "eigh", _eigh, vjps=[_eigh_vjp], jvps=[_eigh_jvp], batch="leading", multiple=True, none_for_zero=True
+    "eigh", _eigh, vjps=[eigh_cotangent], jvps=[eigh_tangent], batch="leading", multiple=True, none_for_zero=True
 )
 
 

@@ -54,6 +54,11 @@ def factored(lib, a, lower):
     return lib.cho_factor(symmetric(a), lower=lower)[0] * np.tri(2)
 
 
+def modes(lib, a, **options):
+    w, v = lib.eigh(symmetric(a), **options)
+    return w, v * v
+
+
 def eigensystem(lib, a, b):
     w, v = lib.eigh(symmetric(a), symmetric(b))
     return w, v * v
@@ -158,6 +163,14 @@ OPS = [
     alone("orthogonal_procrustes", (array(3, 2), array(3, 2, seed=1)), of=procrustes),
     rows("svd", lambda lib, a: lib.svd(a, full_matrices=False), (array(3, 2),)),
     alone("eigh", (D, definite(2, seed=6)), of=eigensystem),
+    alone(
+        "eigh",
+        (D,),
+        (array(3, 3),),
+        S((array(3, 3),), {"driver": "evd"}),
+        S((array(3, 3),), {"subset_by_index": (1, 2)}),
+        of=modes,
+    ),
     rows("eigvalsh", lambda lib, a: lib.eigvalsh(symmetric(a)), (D,), jax=lambda a: jsl.eigh(symmetric(a))[0]),
     alone("eig", (M,), of=eigenvectors),
     alone("eigvals", (M, regular(2, 2, seed=9))),

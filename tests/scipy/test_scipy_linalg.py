@@ -241,3 +241,31 @@ def test_logm_of_float32_returns_float64():
     found = vjp(scipy.linalg.logm, a)[0]
     assert found.dtype == want.dtype
     np.testing.assert_allclose(found, want, rtol=1e-6)
+
+
+SIGNS = {
+    "eigh": lambda a, b: scipy.linalg.eigh(a),
+    "upper": lambda a, b: scipy.linalg.eigh(a, lower=False),
+    "driver": lambda a, b: scipy.linalg.eigh(a, driver="evd"),
+    "by index": lambda a, b: scipy.linalg.eigh(a, subset_by_index=[0, 1]),
+    "by value": lambda a, b: scipy.linalg.eigh(a, subset_by_value=[-1.0, 1.0]),
+    "complex": lambda a, b: scipy.linalg.eigh(a * (1 + 0j) + 1j * np.tri(len(a), k=-1) - 1j * np.tri(len(a), k=-1).T),
+    "pair": lambda a, b: scipy.linalg.eigh(a, b),
+    "upper pair": lambda a, b: scipy.linalg.eigh(a, b, lower=False),
+    "pair by index": lambda a, b: scipy.linalg.eigh(a, b, subset_by_index=[1, 1]),
+    "tridiagonal": lambda a, b: scipy.linalg.eigh_tridiagonal(a[0], a[0, 1:]),
+    "part of tridiagonal": lambda a, b: scipy.linalg.eigh_tridiagonal(a[0], b[0, 1:], select="i", select_range=(0, 1)),
+    "banded": lambda a, b: scipy.linalg.eig_banded(a[:2], lower=True),
+}
+
+
+@pytest.mark.parametrize("name", SIGNS)
+def test_eigenvectors_of_traced_matrices_have_the_signs_of_scipy(name):
+    rng = np.random.default_rng(0)
+    for n in (2, 3, 3, 4, 5, 6):
+        a, b = rng.normal(size=(2, n, n))
+        a, b = a + a.T, b @ b.T + np.eye(n)
+        w, v = SIGNS[name](a, b)
+        (traced_w, traced_v), _ = jvp(lambda a, b=b: SIGNS[name](a, b), (a,), (a,))
+        np.testing.assert_allclose(traced_w, w, rtol=1e-10, atol=1e-12)
+        np.testing.assert_allclose(traced_v, v, rtol=1e-8, atol=1e-10)

@@ -1,7 +1,8 @@
 """LU, QR and polar factors, eigenvalues and singular values.
 
-Signs and phases of vectors are arbitrary; for traced values they are those of ``funcgrad.numpy.linalg``, whose page
-on decompositions says what is defined where eigenvalues or singular values coincide.
+Signs and phases of vectors are arbitrary; of NumPy arrays they are SciPy's, of JAX arrays those of
+``funcgrad.numpy.linalg``, whose page on decompositions says what is defined where eigenvalues or singular values
+coincide.
 """
 
 from __future__ import annotations
@@ -354,19 +355,29 @@ def eigh(
         >>> linalg.eigh([[2.0, 0.0], [0.0, 3.0]], [[1.0, 0.0], [0.0, 2.0]], eigvals_only=True)
         array([1.5, 2. ])
     """
-    matrix, factor = square("eigh", a), None
+    a, factor = square("eigh", a), None
+    given, matrix = (a,), a
     if b is not None:
-        matrix, factor = _standard(matrix, square("eigh", b), bool(lower), type)
+        b = square("eigh", b)
+        given = (a, b)
+        matrix, factor = _standard(a, b, bool(lower), type)
     uplo = "L" if lower or factor is not None else "U"
     if eigvals_only:
         w = fnp.linalg.eigvalsh(matrix, uplo)
         return w[..., _wanted_slice(w, subset_by_index, subset_by_value)]
+    if factor is None and subset_by_index is subset_by_value is None:
+        w, v = prim.scipy_eigh(a, lower=bool(lower), driver=driver)
+        return w, v
     w, v = fnp.linalg.eigh(matrix, uplo)
     part = _wanted_slice(w, subset_by_index, subset_by_value)
     w, v = w[..., part], v[..., :, part]
     if factor is not None:
         v = factor @ v if type == 3 else divide_by_triangle(factor, v, True, "C")
-    return w, v
+    by_index = None if subset_by_index is None else tuple(map(int, subset_by_index))
+    by_value = None if subset_by_value is None else tuple(map(float, subset_by_value))
+    limits = (("subset_by_index", by_index), ("subset_by_value", by_value))
+    options = (("lower", bool(lower)), ("type", type), ("driver", driver), *limits)
+    return w, v * prim.phases(v, *given, call="eigh", options=options)[..., None, :]
 
 
 @mirrors

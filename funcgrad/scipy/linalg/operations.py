@@ -6,6 +6,7 @@ Matrices are in the last two axes, leading axes are batches. SciPy computes NumP
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -17,10 +18,11 @@ from funcgrad.kinds import nondifferentiable, primitive
 from funcgrad.kinds.linear import reduce_sum
 from funcgrad.kinds.rules import Operation
 from funcgrad.optional import import_scipy, loaded_jax
+from funcgrad.primitives.decompositions import eigh_cotangent, eigh_tangent
 from funcgrad.primitives.indexing import pad_zeros
 from funcgrad.primitives.products import matmul, swap_last_axes
 from funcgrad.primitives.shaping import concatenate, stack, tril, triu
-from funcgrad.primitives.solving import adjoint, solve, solve_triangular
+from funcgrad.primitives.solving import adjoint, as_hermitian, solve, solve_triangular
 from funcgrad.typing import Array, Shape
 
 
@@ -46,6 +48,45 @@ def _any(shape: Shape) -> Any:
 
 def _scipy_linalg(call: str) -> Any:
     return import_scipy(f"scipy.linalg.{call}", "scipy.linalg")
+
+
+# ---- eigenvectors ------------------------------------------------------------------------------------------
+
+
+def _eigh(xp: Any, x: Any, *, lower: bool, driver: str | None) -> tuple[Any, Any]:
+    if xp is not np:
+        return tuple(xp.linalg.eigh(as_hermitian(xp, x, lower=lower)))
+    compute = _scipy_linalg("eigh").eigh
+    return tuple(each(lambda a: compute(a, lower=lower, driver=driver, check_finite=False), (2,), x))
+
+
+#: ``scipy_eigh(x, *, lower, driver)``: as ``primitives.decompositions.eigh``, with the signs of SciPy's eigenvectors.
+scipy_eigh: Operation = primitive(
+    "scipy_eigh",
+    _eigh,
+    vjps=[lambda ct, x, ans, *, lower, driver: eigh_cotangent(ct, x, ans, lower=lower)],
+    jvps=[lambda t, x, ans, *, lower, driver: eigh_tangent(t, x, ans, lower=lower)],
+    batch="leading",
+    multiple=True,
+    none_for_zero=True,
+)
+
+
+def _phases(xp: Any, v: Any, *arrays: Any, call: str, options: tuple[tuple[str, Any], ...]) -> Any:
+    batch = v.shape[:-2]
+    if xp is not np or not prod(batch):
+        return xp.ones(batch + v.shape[-1:], v.dtype)
+    compute = partial(getattr(_scipy_linalg(call), call), check_finite=False, **dict(options))
+    ranks = (1, 1) if call == "eigh_tridiagonal" else (2,) * len(arrays)
+    (theirs,) = each(lambda *parts: (compute(*parts)[1],), ranks, *arrays)
+    inner = (v.conj() * theirs).sum(-2)
+    size = abs(inner)
+    return np.where(size > 0, inner / np.where(size > 0, size, 1), 1).astype(v.dtype)
+
+
+#: ``phases(v, *arrays, *, call, options)``: the numbers of absolute value 1 by which the eigenvectors ``v`` are
+#: multiplied to be those that the function ``call`` of ``scipy.linalg`` returns for the arrays.
+phases: Operation = nondifferentiable("phases", _phases, batch="leading")
 
 
 # ---- LU ----------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from funcgrad.core import describe
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.peeking import any_true
 from funcgrad.scipy.linalg import operations as prim
-from funcgrad.scipy.linalg.factors import eigh, refuse
+from funcgrad.scipy.linalg.factors import refuse
 from funcgrad.scipy.linalg.solving import floating, hermitian_of, in_columns, pinv, square
 from funcgrad.scipy.own_code import mirrors
 from funcgrad.typing import Array, ArrayLike
@@ -151,7 +151,14 @@ def eigh_tridiagonal(
         )
     above = fnp.pad(e[..., None] * np.eye(n - 1, dtype=np.int8), (*[(0, 0)] * len(batch), (0, 1), (1, 0)))
     whole = d[..., None] * np.eye(n, dtype=np.int8) + above + fnp.swapaxes(above, -1, -2)
-    return eigh(whole, eigvals_only=eigvals_only, subset_by_index=chosen)
+    w, v = fnp.linalg.eigh(whole)
+    part = slice(None) if chosen is None else slice(int(chosen[0]), int(chosen[1]) + 1)
+    w, v = w[..., part], v[..., :, part]
+    if eigvals_only:
+        return w
+    limits = None if chosen is None else tuple(map(int, chosen))
+    options = (("select", "a" if chosen is None else "i"), ("select_range", limits), ("lapack_driver", lapack_driver))
+    return w, v * prim.phases(v, d, e, call="eigh_tridiagonal", options=options)[..., None, :]
 
 
 @mirrors
