@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy
 import scipy.linalg as sl
-from helpers import at_least, traced
+from helpers import at_least, differences, traced
 
 import funcgrad.numpy as fnp
 from funcgrad import grad, jvp, vjp, vmap
@@ -269,3 +269,25 @@ def test_eigenvectors_of_traced_matrices_have_the_signs_of_scipy(name):
         (traced_w, traced_v), _ = jvp(lambda a, b=b: SIGNS[name](a, b), (a,), (a,))
         np.testing.assert_allclose(traced_w, w, rtol=1e-10, atol=1e-12)
         np.testing.assert_allclose(traced_v, v, rtol=1e-8, atol=1e-10)
+
+
+OF_NUMBERS = {
+    "cho_factor": (lambda a: sl.cho_factor(a)[0], 1),
+    "cholesky": (sl.cholesky, 1),
+    "expm": (sl.expm, 1),
+    "solve": (sl.solve, 2),
+    "solve_continuous_are": (sl.solve_continuous_are, 4),
+    "solve_continuous_lyapunov": (sl.solve_continuous_lyapunov, 2),
+    "solve_discrete_are": (sl.solve_discrete_are, 4),
+}
+
+
+@pytest.mark.parametrize("name", OF_NUMBERS)
+def test_number_counts_as_matrix_where_it_does_in_scipy(name):
+    fun, count = OF_NUMBERS[name]
+    numbers = (2.0, 1.5, 3.0, 1.2)[:count]
+    for i in range(count):
+        of_one = lambda x, i=i: fun(*numbers[:i], x, *numbers[i + 1 :])
+        value, tangent = jvp(of_one, (numbers[i],), (1.0,))
+        np.testing.assert_allclose(value, fun(*numbers), rtol=1e-12, strict=True)
+        np.testing.assert_allclose(tangent, differences(of_one, numbers[i]), rtol=1e-7)

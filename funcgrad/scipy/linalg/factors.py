@@ -355,18 +355,16 @@ def eigh(
         >>> linalg.eigh([[2.0, 0.0], [0.0, 3.0]], [[1.0, 0.0], [0.0, 2.0]], eigvals_only=True)
         array([1.5, 2. ])
     """
-    a, factor = square("eigh", a), None
-    given, matrix = (a,), a
+    given, factor = [square("eigh", m) for m in (a, b) if m is not None], None
+    matrix = given[0]
     if b is not None:
-        b = square("eigh", b)
-        given = (a, b)
-        matrix, factor = _standard(a, b, bool(lower), type)
+        matrix, factor = _standard(given[0], given[1], bool(lower), type)
     uplo = "L" if lower or factor is not None else "U"
     if eigvals_only:
         w = fnp.linalg.eigvalsh(matrix, uplo)
         return w[..., _wanted_slice(w, subset_by_index, subset_by_value)]
     if factor is None and subset_by_index is subset_by_value is None:
-        w, v = prim.scipy_eigh(a, lower=bool(lower), driver=driver)
+        w, v = prim.scipy_eigh(matrix, lower=bool(lower), driver=driver)
         return w, v
     w, v = fnp.linalg.eigh(matrix, uplo)
     part = _wanted_slice(w, subset_by_index, subset_by_value)

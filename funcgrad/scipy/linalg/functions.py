@@ -50,7 +50,7 @@ _OF_SQUARE = {
 
 @mirror_rows
 def _of_square(name: str, A: ArrayLike) -> Array:
-    return _OF_SQUARE[name](square(name, A))
+    return _OF_SQUARE[name](square(name, A, numbers=name == "expm"))
 
 
 # fmt: off
@@ -171,8 +171,8 @@ def solve_continuous_lyapunov(a: ArrayLike, q: ArrayLike) -> Array:
         >>> linalg.solve_continuous_lyapunov([[2.0]], [[8.0]])
         array([[2.]])
     """
-    a = square("solve_continuous_lyapunov", a)
-    return prim.solve_sylvester(a, adjoint(a), square("solve_continuous_lyapunov", q))
+    a, q = (square("solve_continuous_lyapunov", m, numbers=True) for m in (a, q))
+    return prim.solve_sylvester(a, adjoint(a), q)
 
 
 solve_lyapunov = solve_continuous_lyapunov
@@ -281,11 +281,11 @@ def _solved(
         routine = getattr(import_scipy(f"scipy.linalg.{name}", "scipy.linalg"), name)
         plain: Array = routine(a, b, q, r, s=s, balanced=balanced)
         return plain
-    a, q, r = (double(square(name, m)) for m in (a, q, r))
-    b = double(floating(b))
-    s = fnp.zeros_like(b) if s is None else double(floating(s))
+    a, q, r = (double(square(name, m, numbers=True)) for m in (a, q, r))
+    b = double(floating(fnp.atleast_2d(b)))
+    s = fnp.zeros_like(b) if s is None else double(floating(fnp.atleast_2d(s)))
     if e is not None:  # the same equation, divided by e from both sides
-        over = fnp.linalg.inv(double(square(name, e)))
+        over = fnp.linalg.inv(double(square(name, e, numbers=True)))
         a, q, s = a @ over, adjoint(over) @ q @ over, adjoint(over) @ s
     q, r = (0.5 * (m + adjoint(m)) for m in (q, r))  # SciPy checks that they are Hermitian
     dtype = np.result_type(*[backend.dtype_of(m) for m in (a, b, q, r, s)])

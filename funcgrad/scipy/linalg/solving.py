@@ -45,8 +45,10 @@ def double(a: Array) -> Array:
     return astype(a, to=np.result_type(backend.dtype_of(a), np.float64))
 
 
-def square(name: str, a: ArrayLike) -> Array:
+def square(name: str, a: ArrayLike, numbers: bool = False) -> Array:
     """Return ``a`` as floating numbers, after a check that its matrices are square.
+
+    With ``numbers``, one number counts as a matrix, as in some functions of SciPy.
 
     Raises:
         LinAlgError: there are fewer than two axes, or the last two have different lengths.
@@ -55,7 +57,8 @@ def square(name: str, a: ArrayLike) -> Array:
         >>> square("inv", [[2]])
         array([[2.]])
     """
-    return floating(check_square(name, a))
+    a = as_value(a)
+    return floating(check_square(name, fnp.atleast_2d(a) if numbers and not backend.shape_of(a) else a))
 
 
 def symmetric_of(a: Array, lower: bool) -> Array:
@@ -93,7 +96,7 @@ def cholesky(a: ArrayLike, lower: bool = False, overwrite_a: bool = False, check
         array([[2., 1.],
                [0., 3.]])
     """
-    return solving.cholesky(hermitian_of(square("cholesky", a), bool(lower)), upper=not lower)
+    return solving.cholesky(hermitian_of(square("cholesky", a, numbers=True), bool(lower)), upper=not lower)
 
 
 @mirrors
@@ -266,8 +269,9 @@ def solve(
         >>> linalg.solve([[2.0, 0.0], [1.0, 1.0]], [2.0, 3.0])
         array([1., 2.])
     """
-    matrix = _read("solve", square("solve", a), assume_a, lower)
+    matrix = _read("solve", square("solve", a, numbers=True), assume_a, lower)
     matrix = matrix.mT if transposed else matrix
+    b = fnp.atleast_1d(b)
     return in_columns("solve", b, backend.shape_of(matrix)[-1], lambda x: solving.solve(matrix, x))
 
 
