@@ -187,8 +187,12 @@ def _unwrap_buffers(values: Any, held: dict[int, Any], copies: dict[int, Any]) -
         array = values._val
         if type(array) is np.ndarray:
             root = root_of(values)
-            unshare(root)  # the function may write to the array while a tape holds it
-            array = values._val
+            if root.alias is READ_ONLY:
+                array = array.view()
+                array.flags.writeable = False
+            else:
+                unshare(root)  # the function may write to the array while a tape holds it
+                array = values._val
             if not is_buffer(root):
                 _, array = copies.setdefault(id(values), (values, array.copy("K")))
         held[id(array)] = values, array

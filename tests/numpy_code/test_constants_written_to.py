@@ -16,6 +16,7 @@ import funcgrad.numpy as fnp
 from funcgrad import grad, jvp, vmap
 from funcgrad.errors import ConversionError
 from funcgrad.interop import from_numpy
+from funcgrad.numpy_code import rebuilding
 
 B = np.array([1.0, 2.0, 3.0])
 M = np.array([[2.0, 1.0, 0.0], [1.0, 3.0, 1.0], [0.0, 1.0, 4.0]])
@@ -249,3 +250,14 @@ def test_a_write_to_a_read_only_array_raises():
 
     with pytest.raises(ValueError, match="read-only"):
         grad(fun)(1.0)
+
+
+def test_functions_without_a_rule_take_constants_that_are_read_only_in_rebuilt_code():
+    constant = np.arange(3.0)
+
+    def f(x):
+        weights = {"0.0": 2.0, "1.0": 3.0, "2.0": 5.0}
+        return constant.dot(x) * weights[str(np.char.mod("%.1f", constant)[2])]
+
+    assert grad(f)(np.ones(3)).tolist() == [0.0, 5.0, 10.0]
+    assert rebuilding.level_of(f) == rebuilding.READ_ONLY_ARRAYS
