@@ -32,6 +32,7 @@ from funcgrad.numpy_code.distributions import (
 from funcgrad.numpy_code.elementwise import ELEMENTWISE, elementwise
 from funcgrad.numpy_code.examples import with_example_loop
 from funcgrad.numpy_code.factorizations import FACTORIZATIONS
+from funcgrad.numpy_code.fourier import FOURIER
 from funcgrad.numpy_code.graphs import GRAPHS
 from funcgrad.numpy_code.images import IMAGES
 from funcgrad.numpy_code.legendre import LEGENDRE
@@ -268,6 +269,7 @@ _KERNELS: dict[tuple[str, str], Callable[..., Any]] = {
     **DISTRIBUTIONS,
     **GRAPHS,
     **FACTORIZATIONS,
+    **FOURIER,
     **IMAGES,
     **LEGENDRE,
     **MINIMA,
