@@ -72,6 +72,26 @@ def _binary_erosion(input: Any, structure: Any, mask: Any, output: Any, *rest: A
     return found
 
 
+def _windows(x: Any, footprint: np.ndarray, origins: Any, mode: int, cval: Any) -> Any:
+    """Return the elements in the window of each element of ``x``, along a new first axis."""
+    wide = _bordered(x, footprint.shape, origins, mode, cval)
+    starts = np.argwhere(footprint)
+    return fnp.stack([wide[tuple([slice(i, i + n) for i, n in zip(at, x.shape, strict=True)])] for at in starts])
+
+
+def _min_or_max_filter(
+    input: Any, footprint: Any, structure: Any, output: Any, mode: int, cval: Any, origins: Any, minimum: Any
+) -> None:
+    """Write the extremum in each window, to whose elements ``structure`` is added, or for a minimum subtracted."""
+    x, footprint = fnp.asarray(input), np.asarray(fnp.not_equal(footprint, 0))
+    windows = _windows(x, footprint, origins, mode, cval)
+    if structure is not None:
+        heights = fnp.asarray(structure)[footprint].reshape((-1, *(1,) * x.ndim))
+        windows = windows - heights if minimum else windows + heights
+    chosen = (fnp.argmin if minimum else fnp.argmax)(windows, axis=0, keepdims=True)
+    output[...] = fnp.take_along_axis(windows, chosen, axis=0)[0]
+
+
 def _generic_filter(
     input: Any,
     function: Callable[..., Any],
@@ -85,11 +105,8 @@ def _generic_filter(
 ) -> None:
     """Apply ``function`` to the elements in each window."""
     x, footprint = fnp.asarray(input), np.asarray(footprint)
-    wide = _bordered(x, footprint.shape, origins, mode, cval)
-    windows = [
-        wide[tuple([slice(i, i + n) for i, n in zip(at, x.shape, strict=True)])] for at in np.argwhere(footprint)
-    ]
-    output[...] = fnp.apply_along_axis(function, 0, fnp.stack(windows), *arguments, **keywords)
+    windows = _windows(x, footprint, origins, mode, cval)
+    output[...] = fnp.apply_along_axis(function, 0, windows, *arguments, **keywords)
 
 
 def _generic_filter1d(
@@ -173,6 +190,7 @@ IMAGES: dict[tuple[str, str], Callable[..., Any]] = {
     ("scipy.ndimage._nd_image", "fourier_shift"): _fourier_shift,
     ("scipy.ndimage._nd_image", "generic_filter"): _generic_filter,
     ("scipy.ndimage._nd_image", "generic_filter1d"): _generic_filter1d,
+    ("scipy.ndimage._nd_image", "min_or_max_filter"): _min_or_max_filter,
     ("scipy.ndimage._filters", "generic_gradient_magnitude"): _generic_gradient_magnitude,
     ("scipy.ndimage._interpolation", "geometric_transform"): _geometric_transform,
 }
