@@ -491,6 +491,11 @@ def _add_note(error: Exception, first: Exception, level: int) -> None:
             "Compiled code got a traced value, but takes plain arrays only. Pass stop_gradient(x) for a constant, or "
             "give the function that calls it a derivative of its own with funcgrad.custom_vjp or custom_jvp."
         )
+    if type(error) is TypeError and str(error).startswith("descriptor ") and "'Tracer'" in str(error):
+        error.add_note(
+            "A method that is called through its class, such as numpy.ndarray.sum(x) or float.__add__(x, y), takes no "
+            "traced value. Call it on the object: x.sum(), x + y."
+        )
 
 
 #: Parts of the messages with which code made by Cython refuses traced values.
