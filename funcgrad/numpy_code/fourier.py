@@ -18,23 +18,30 @@ from funcgrad.numpy_code.own import own
 _FORWARD, _BACKWARD = ("backward", "ortho", "forward"), ("forward", "ortho", "backward")
 
 
-def _c2c(a: Any, axes: Any, forward: bool = True, inorm: int = 0, out: Any = None, nthreads: int = 1) -> Any:
+def _c2c(a: Any, axes: Any = None, forward: bool = True, inorm: int = 0, out: Any = None, nthreads: int = 1) -> Any:
     """Compute the transform of a complex array."""
     if forward:
         return fnp.fft.fftn(a, axes=axes, norm=_FORWARD[inorm])
     return fnp.fft.ifftn(a, axes=axes, norm=_BACKWARD[inorm])
 
 
-def _r2c(a: Any, axes: Any, forward: bool = True, inorm: int = 0, out: Any = None, nthreads: int = 1) -> Any:
+def _r2c(a: Any, axes: Any = None, forward: bool = True, inorm: int = 0, out: Any = None, nthreads: int = 1) -> Any:
     """Compute the half of the transform of a real array that determines the other half."""
     found = fnp.fft.rfftn(a, axes=axes, norm=_FORWARD[inorm])
     return found if forward else fnp.conj(found)
 
 
 def _c2r(
-    a: Any, axes: Any, lastsize: int = 0, forward: bool = True, inorm: int = 0, out: Any = None, nthreads: int = 1
+    a: Any,
+    axes: Any = None,
+    lastsize: int = 0,
+    forward: bool = True,
+    inorm: int = 0,
+    out: Any = None,
+    nthreads: int = 1,
 ) -> Any:
     """Compute the real transform whose half ``a`` is."""
+    axes = range(a.ndim) if axes is None else axes
     sizes = [*[a.shape[axis] for axis in axes[:-1]], lastsize or 2 * (a.shape[axes[-1]] - 1)]
     return fnp.fft.irfftn(fnp.conj(a) if forward else a, sizes, axes, norm=_BACKWARD[inorm])
 
@@ -43,7 +50,7 @@ def _cosines_or_sines(name: str) -> Callable[..., Any]:
     """Return the cosine or sine transform over several axes."""
 
     def transform(
-        a: Any, type: int, axes: Any, inorm: int = 0, out: Any = None, nthreads: int = 1, ortho: Any = None
+        a: Any, type: int, axes: Any = None, inorm: int = 0, out: Any = None, nthreads: int = 1, ortho: Any = None
     ) -> Any:
         compute = getattr(own("scipy.fft"), name)
         return compute(a, type, axes=axes, norm=_FORWARD[inorm], orthogonalize=ortho)
@@ -89,7 +96,8 @@ def _convolve_z(x: Any, omega_real: Any, omega_imag: Any, overwrite_x: Any = 0) 
 
 FOURIER: dict[tuple[str, str], Callable[..., Any]] = {
     **{
-        ("scipy.fft._pocketfft.pypocketfft", name): ours
+        (home, name): ours
+        for home in ("scipy.fft._pocketfft.pypocketfft", "scipy.fft._duccfft.pyduccfft")  # the latter since SciPy 1.18
         for name, ours in {
             "c2c": _c2c,
             "c2r": _c2r,

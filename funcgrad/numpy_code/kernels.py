@@ -469,14 +469,19 @@ class _TableByObject:
         self._table = table
         self._not_imported = frozenset(module for module, _ in table)  # not imported yet
         self._known: dict[int, tuple[Any, Any]] = {}  # holds the objects, so that their ``id`` is not reused
+        self._latest: tuple[int, str] | None = None  # how many modules were imported, and the last of them
 
     def entry_for(self, fun: Any) -> Any:
         """Return the entry for the module and name where ``fun`` is defined; None if there is no entry."""
-        if loaded := [module for module in self._not_imported if _is_loaded(module)]:
+        latest = len(sys.modules), next(reversed(sys.modules))
+        if latest != self._latest:
+            waiting = self._not_imported & sys.modules.keys()
+            loaded = set(filter(_is_loaded, waiting))
             for place, ours in self._table.items():
                 if place[0] in loaded and (standing := _object_at(place)) is not None:
                     self._known.setdefault(id(standing), (standing, ours))
-            self._not_imported -= set(loaded)  # last, because other threads may look up meanwhile
+            self._not_imported -= loaded  # last, because other threads may look up meanwhile
+            self._latest = latest if loaded == waiting else None
         found = self._known.get(id(fun))
         return None if found is None else found[1]
 

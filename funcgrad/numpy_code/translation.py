@@ -346,11 +346,14 @@ class Translator:
 
     def _other(self, value: Any, kind: type) -> tuple[Any, bool]:
         """Return the replacement for an object that is not a function, class, module, array or container."""
+        if kind is BuiltinFunctionType and isinstance(value.__self__, (ModuleType, type, type(None))):
+            built = self.functions.get(value)
+            if built is None:
+                self.functions.put(value, built := _builtin(value, self))
+            return built, True
         known = self.memo().get(id(value))
         if known is not None:
             return known[1], False
-        if kind is BuiltinFunctionType and isinstance(value.__self__, (ModuleType, type, type(None))):
-            return _builtin(value, self), True
         name = "random.Random" if issubclass(kind, random.Random) else f"{kind.__module__}.{kind.__name__}"
         rebuilder = _REBUILDERS.get(kind) or _REBUILDERS.get(name)
         if rebuilder is not None:
