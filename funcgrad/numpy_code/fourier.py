@@ -15,7 +15,8 @@ import funcgrad.numpy as fnp
 from funcgrad.numpy_code.own import own
 
 #: Names of the scales in NumPy, for transforms forwards and backwards.
-_FORWARD, _BACKWARD = ("backward", "ortho", "forward"), ("forward", "ortho", "backward")
+_FORWARD: tuple[Any, ...] = ("backward", "ortho", "forward")
+_BACKWARD: tuple[Any, ...] = _FORWARD[::-1]
 
 
 def _c2c(a: Any, axes: Any = None, forward: bool = True, inorm: int = 0, out: Any = None, nthreads: int = 1) -> Any:
@@ -94,19 +95,17 @@ def _convolve_z(x: Any, omega_real: Any, omega_imag: Any, overwrite_x: Any = 0) 
     return _convolve(x, omega_real) + _convolve(x, omega_imag, 1)
 
 
+_COMPILED: dict[str, Callable[..., Any]] = {
+    "c2c": _c2c,
+    "c2r": _c2r,
+    "dct": _cosines_or_sines("dctn"),
+    "dst": _cosines_or_sines("dstn"),
+    "r2c": _r2c,
+    "r2r_fftpack": _r2r_fftpack,
+}
+_HOMES = ("scipy.fft._pocketfft.pypocketfft", "scipy.fft._duccfft.pyduccfft")  # the latter since SciPy 1.18
 FOURIER: dict[tuple[str, str], Callable[..., Any]] = {
-    **{
-        (home, name): ours
-        for home in ("scipy.fft._pocketfft.pypocketfft", "scipy.fft._duccfft.pyduccfft")  # the latter since SciPy 1.18
-        for name, ours in {
-            "c2c": _c2c,
-            "c2r": _c2r,
-            "dct": _cosines_or_sines("dctn"),
-            "dst": _cosines_or_sines("dstn"),
-            "r2c": _r2c,
-            "r2r_fftpack": _r2r_fftpack,
-        }.items()
-    },
+    **{(home, name): ours for home in _HOMES for name, ours in _COMPILED.items()},
     ("scipy.fftpack.convolve", "convolve"): _convolve,
     ("scipy.fftpack.convolve", "convolve_z"): _convolve_z,
 }

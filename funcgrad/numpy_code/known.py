@@ -92,6 +92,8 @@ def facts_of(code: CodeType, fun: Any) -> Facts:
 #: Types of which the value, not the type alone, may choose the path of a function.
 _CHOOSING_BY_VALUE = frozenset((bool, int, str, FunctionType))
 _ANY: Any = object()
+#: Types of arguments that are compared with those of an earlier call.
+_COMPARED = _CHOOSING_BY_VALUE | {type(None)}
 #: What is known of functions that funcgrad's own objects are.
 _OF_OWN = Facts(is_of_library=True)
 _content_of, _defaults_of = attrgetter("cell_contents"), attrgetter("__defaults__")
@@ -104,13 +106,14 @@ class Choice:
         given: what ran.
         level: how much of it is rebuilt.
         facts: what is known of the function.
-        always: whether it does not matter what the function holds.
+        always: whether it does not matter what the function holds, and with what it is called.
+        others: the arguments that may choose a path.
         held: a function to read each part that it holds, and what to call that with.
         owner: its object, for a method.
         dictionary: the attributes of this object.
     """
 
-    __slots__ = ("_always", "_dictionary", "_facts", "_held", "_kind", "_level", "given")
+    __slots__ = ("_always", "_dictionary", "_facts", "_held", "_kind", "_level", "_others", "given")
 
     def __init__(
         self,
@@ -118,28 +121,35 @@ class Choice:
         level: int,
         facts: Facts,
         always: bool,
+        others: list[Any],
         held: list[tuple[Any, Any]],
         owner: Any = None,
         dictionary: Any = None,
     ) -> None:
         self.given, self._level, self._facts, self._always = given, level, facts, always
-        self._kind, self._dictionary = type(owner), dictionary
+        self._others, self._kind, self._dictionary = others, type(owner), dictionary
         values = [get(key) for get, key in held]
         same = [type(x) in _CHOOSING_BY_VALUE or part[0] is _defaults_of for part, x in zip(held, values, strict=True)]
         marks = [(type(x), x if is_same else _ANY) for x, is_same in zip(values, same, strict=True)]
         self._held = [(*part, *mark) for part, mark in zip(held, marks, strict=True)]
 
     def fits(self, fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-        """Whether a call may run in the same way: the function holds the same, and the arguments choose no path."""
+        """Whether a call may run in the same way: the function holds the same, and the arguments choose the same."""
         if self._facts.level != self._level or (self._level and last_entered() is not None):
             return False
         if self._always:
             return True
-        if kwargs:
-            return False
-        for x in args:
+        others, count = self._others, 0
+        for x in (*args, *kwargs.values()) if kwargs else args:
             if type(x) not in DATA_TYPES:
-                return False
+                if count == len(others):
+                    return False
+                other = others[count]
+                if x is not other and not (type(x) is type(other) is int and x == other):
+                    return False
+                count += 1
+        if count != len(others):
+            return False
         try:
             for get, key, kind, value in self._held:
                 x = get(key)
@@ -167,20 +177,16 @@ def choice_of(fun: Any, given: Any, level: int, always: bool, args: Any, kwargs:
         dictionary = dictionary_of(owner)
         held = [] if dictionary is None else [(dictionary.get, name) for name in dictionary]
     elif hasattr(kind, "retries_itself"):
-        return Choice(given, level, _OF_OWN, True, held)
+        return Choice(given, level, _OF_OWN, True, [], held)
     else:
         return None
+    others = [] if always else [x for x in (*args, *kwargs.values()) if type(x) not in DATA_TYPES]
     if not always:
         values = values_held(fun)
         # not so with keyword-only defaults, or a closure variable that has no value yet
         is_all = kind is MethodType or len(values) == len(fun.__closure__ or ()) + len(fun.__defaults__ or ())
-        nested = [x for x in values if type(x) is FunctionType and not has_fixed_contents(x)]
-        if (
-            not is_all
-            or nested
-            or MethodType in map(type, values)
-            or kwargs
-            or not DATA_TYPES.issuperset(map(type, args))
-        ):
+        unknown = any(type(x) not in _COMPARED for x in others) or MethodType in map(type, values)
+        nested = [x for x in (*values, *others) if type(x) is FunctionType and not has_fixed_contents(x)]
+        if not is_all or unknown or nested:
             return None
-    return Choice(given, level, facts_of(code, fun), always, [] if always else held, owner, dictionary)
+    return Choice(given, level, facts_of(code, fun), always, others, [] if always else held, owner, dictionary)

@@ -577,6 +577,10 @@ def scaled_in_place(y, w):
     return y
 
 
+def scaled(y, w):
+    return y * w
+
+
 def test_change_in_what_an_object_holds_is_noticed_after_many_calls():
     steps = Steps()
     g = grad(steps.run)
@@ -646,6 +650,23 @@ def test_change_of_a_default_is_noticed_after_many_calls():
     f.__defaults__ = (scaled_in_place, 2)
     for _ in range(2):
         np.testing.assert_allclose(g(np.array([1.0, 2.0])), [2.0, 2.0])  # those at the time of use, not 6.0
+
+
+@pytest.mark.parametrize("first", [None, 7, False, "no", scaled])
+@pytest.mark.parametrize("by_name", [False, True])
+def test_change_of_an_argument_is_noticed_after_many_calls(first, by_name):
+    def f(x, step, scale):
+        w = np.ones(2) * scale
+        y = (x * w).sum()
+        return scaled_in_place(y, w) if step is True else y
+
+    g = grad(f)
+    x, scale = np.array([1.0, 2.0]), np.ones(2)
+    call = (lambda step: g(x, step=step, scale=scale)) if by_name else (lambda step: g(x, step, scale))
+    for _ in range(6):
+        np.testing.assert_allclose(call(first), [1.0, 1.0])
+    for _ in range(2):
+        np.testing.assert_allclose(call(True), [1.0, 1.0])  # those at the time of use, not 3.0
 
 
 class Kept:
