@@ -496,6 +496,7 @@ def _add_note(error: Exception, first: Exception, level: int) -> None:
 #: Parts of the messages with which code made by Cython refuses traced values.
 _REFUSALS_OF_C = (
     "a bytes-like object is required, not 'Tracer'",
+    "object supporting the buffer API required",  # hashlib
     "(expected numpy.ndarray, got Tracer)",
     "Function call with ambiguous argument types",
 )

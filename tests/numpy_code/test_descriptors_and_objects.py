@@ -3,6 +3,7 @@
 import copy
 import functools
 import math
+import operator
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -294,6 +295,51 @@ def test_objects_in_a_table_that_a_metaclass_made():
     np.testing.assert_allclose(vmap(grad(f))(np.stack([x, x])), [want, want], rtol=1e-12)
     np.testing.assert_allclose(hessian(f)(x)[0], [0.0, want[1] / 2.0], rtol=1e-12, atol=1e-15)
     assert not vars(Wave.height)
+
+
+class WithoutDictionary(type):
+    """Metaclass whose classes have empty ``__slots__``, unless they say otherwise."""
+
+    def __new__(cls, name, bases, members):
+        members.setdefault("__slots__", ())
+        return super().__new__(cls, name, bases, members)
+
+
+class Scale(metaclass=WithoutDictionary):
+    __slots__ = ("factor",)
+
+    def __init__(self, factor):
+        self.factor = factor
+
+    def times(self, x):
+        return np.array([x])[0] * self.factor
+
+
+class Half(Scale):
+    def times(self, x):
+        return np.array([super().times(x)])[0] / 2.0
+
+
+@pytest.mark.parametrize("kind", [Scale, Half])
+def test_objects_of_a_metaclass_that_adds_empty_slots(kind):
+    outside = kind(3.0)
+    f = lambda x: np.array([outside.times(x) + kind(x).times(x)])[0]
+    want = (f(2.0 + 1e-6) - f(2.0 - 1e-6)) / 2e-6
+    assert grad(f)(2.0) == pytest.approx(want)
+    assert vmap(grad(f))(np.array([2.0, 2.0])) == pytest.approx([want, want])
+
+
+class Step(functools.partial):
+    """Object that holds data of C code, which only its own class can make."""
+
+    def of(self, x):
+        return self(x) * np.array([x])[0]
+
+
+def test_objects_with_data_of_compiled_code():
+    outside = Step(operator.mul, 3.0)
+    assert grad(lambda x: np.array([outside(x)])[0] * x)(2.0) == 12.0
+    assert grad(lambda x: np.array([x * Step(operator.mul, 3.0).of(x)])[0])(2.0) == 36.0
 
 
 class Report:
