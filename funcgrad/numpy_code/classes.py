@@ -592,6 +592,12 @@ def _slots(cls: type) -> list[str]:
     return [name for base in cls.__mro__ for name, member in vars(base).items() if type(member) is MemberDescriptorType]
 
 
+def _holds_data_of_c(kind: type) -> bool:
+    """Whether ``object.__new__`` cannot make an object of this class, because a base is written in C."""
+    made_in_c = (base for base in kind.__mro__ if type(vars(base).get("__new__")) is BuiltinMethodType)
+    return next(made_in_c, object) is not object
+
+
 def make_viewer(kind: type, cls: type, translate: Any) -> Callable[[Any], Any]:
     """Return a function that views objects of ``kind`` through ``cls``, the class that was rebuilt from ``kind``.
 
@@ -601,8 +607,7 @@ def make_viewer(kind: type, cls: type, translate: Any) -> Callable[[Any], Any]:
     container_base = next((base for base in _CONTAINER_BASES if issubclass(kind, base)), None)
     if container_base is not None:
         return partial(_container_view, cls, container_base, dict_of, set_dict, _slots(kind), translate)
-    made_in_c = (base for base in kind.__mro__ if type(vars(base).get("__new__")) is BuiltinMethodType)
-    if next(made_in_c, object) is not object:  # it holds data of C code
+    if _holds_data_of_c(kind):
         return lambda obj: obj
     unreplaced, read = translate.unreplaced_types, translate.array_attributes
     read_only_buffer = translate.read_only_buffer
