@@ -593,9 +593,12 @@ def _slots(cls: type) -> list[str]:
 
 
 def _holds_data_of_c(kind: type) -> bool:
-    """Whether ``object.__new__`` cannot make an object of this class, because a base is written in C."""
+    """Whether ``object.__new__`` cannot make an object of this class, because a base is written in C.
+
+    Containers of Python do not count.
+    """
     made_in_c = (base for base in kind.__mro__ if type(vars(base).get("__new__")) is BuiltinMethodType)
-    return next(made_in_c, object) is not object
+    return next(made_in_c, object) not in _OPEN
 
 
 def make_viewer(kind: type, cls: type, translate: Any) -> Callable[[Any], Any]:
@@ -603,12 +606,17 @@ def make_viewer(kind: type, cls: type, translate: Any) -> Callable[[Any], Any]:
 
     Writes to a view do not change the object.
     """
-    made, dict_of, set_dict = partial(object.__new__, cls), _dict_of(kind)[0], _dict_of(cls)[1]
-    container_base = next((base for base in _CONTAINER_BASES if issubclass(kind, base)), None)
-    if container_base is not None:
-        return partial(_container_view, cls, container_base, dict_of, set_dict, _slots(kind), translate)
     if _holds_data_of_c(kind):
         return lambda obj: obj
+    container_base = next((base for base in _CONTAINER_BASES if issubclass(kind, base)), None)
+    if container_base is None:
+        return _object_viewer(kind, cls, translate)
+    return partial(_container_view, cls, container_base, _dict_of(kind)[0], _dict_of(cls)[1], _slots(kind), translate)
+
+
+def _object_viewer(kind: type, cls: type, translate: Any) -> Callable[[Any], Any]:
+    """Return a function that views objects, which are no containers, as ``make_viewer`` does."""
+    made, dict_of, set_dict = partial(object.__new__, cls), _dict_of(kind)[0], _dict_of(cls)[1]
     unreplaced, read = translate.unreplaced_types, translate.array_attributes
     read_only_buffer = translate.read_only_buffer
     stamps = vars(cls).get(_STAMPS, ())

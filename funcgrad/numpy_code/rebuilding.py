@@ -491,6 +491,11 @@ def _add_note(error: Exception, first: Exception, level: int) -> None:
             "Compiled code got a traced value, but takes plain arrays only. Pass stop_gradient(x) for a constant, or "
             "give the function that calls it a derivative of its own with funcgrad.custom_vjp or custom_jvp."
         )
+    if type(error) is ValueError and "__array__ method not producing an array" in str(error):
+        error.add_note(
+            "NumPy's own code got an object whose method __array__ returns a traced value, as in np.float64(2.0) * y. "
+            "Write np.asarray(y) for y, or float(a) for a NumPy number a on its left."
+        )
 
 
 #: Parts of the messages with which code made by Cython refuses traced values.

@@ -2,6 +2,7 @@
 
 import copy
 import functools
+import hashlib
 import math
 import operator
 from typing import Generic, TypeVar
@@ -340,6 +341,34 @@ def test_objects_with_data_of_compiled_code():
     outside = Step(operator.mul, 3.0)
     assert grad(lambda x: np.array([outside(x)])[0] * x)(2.0) == 12.0
     assert grad(lambda x: np.array([x * Step(operator.mul, 3.0).of(x)])[0])(2.0) == 36.0
+
+
+class Measured:
+    """Number that converts itself to an array, with its own division."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def __array__(self, dtype=None, copy=None):
+        return np.asarray(self.value)
+
+    def __rtruediv__(self, other):
+        return other / self.value
+
+
+def test_numpys_number_divided_by_an_object_that_converts_itself():
+    two = np.float64(2.0)
+    assert grad(lambda x: float(two) / Measured(np.array([x])[0]))(4.0) == -0.125
+    assert grad(lambda x: two / np.asarray(Measured(np.array([x])[0])))(4.0) == -0.125
+    with pytest.raises(ValueError, match="__array__") as caught:
+        grad(lambda x: two / Measured(np.array([x])[0]))(4.0)
+    assert any("np.asarray(y)" in note for note in caught.value.__notes__)
+
+
+def test_digest_of_a_traced_array():
+    with pytest.raises(TypeError, match="buffer API") as caught:
+        grad(lambda x: len(hashlib.md5(np.array([x])).digest()) * x)(1.0)
+    assert any("Compiled code got a traced value" in note for note in caught.value.__notes__)
 
 
 class Report:
