@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 import sys
 from collections.abc import Callable
 from contextlib import ContextDecorator
@@ -486,7 +487,7 @@ def _add_note(error: Exception, first: Exception, level: int) -> None:
         error.add_note(
             f"The function ran {_LEVELS[level]} in place of NumPy's, because without them it raised: {cause or first}"
         )
-    if type(error) is TypeError and any(text in str(error) for text in _REFUSALS_OF_C):
+    if type(error) in (TypeError, struct.error) and any(text in str(error) for text in _REFUSALS_OF_C):
         error.add_note(
             "Compiled code got a traced value, but takes plain arrays only. Pass stop_gradient(x) for a constant, or "
             "give the function that calls it a derivative of its own with funcgrad.custom_vjp or custom_jvp."
@@ -502,6 +503,7 @@ def _add_note(error: Exception, first: Exception, level: int) -> None:
 _REFUSALS_OF_C = (
     "a bytes-like object is required, not 'Tracer'",
     "object supporting the buffer API required",  # hashlib
+    "required argument is not a float",  # struct
     "(expected numpy.ndarray, got Tracer)",
     "Function call with ambiguous argument types",
 )

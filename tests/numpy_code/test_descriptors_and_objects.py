@@ -5,6 +5,7 @@ import functools
 import hashlib
 import math
 import operator
+import struct
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -365,9 +366,16 @@ def test_numpys_number_divided_by_an_object_that_converts_itself():
     assert any("np.asarray(y)" in note for note in caught.value.__notes__)
 
 
-def test_digest_of_a_traced_array():
-    with pytest.raises(TypeError, match="buffer API") as caught:
-        grad(lambda x: len(hashlib.md5(np.array([x])).digest()) * x)(1.0)
+@pytest.mark.parametrize(
+    ("use", "kind"),
+    [
+        (lambda x: hashlib.md5(np.array([x])).digest(), TypeError),
+        (lambda x: struct.pack("d", np.array([x])[0]), struct.error),
+    ],
+)
+def test_bytes_of_traced_numbers(use, kind):
+    with pytest.raises(kind) as caught:
+        grad(lambda x: len(use(x)) * x)(1.0)
     assert any("Compiled code got a traced value" in note for note in caught.value.__notes__)
 
 
