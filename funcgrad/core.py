@@ -583,6 +583,22 @@ def raise_escaped(kind: type[Trace]) -> NoReturn:
     )
 
 
+def check_open(x: Tracer) -> None:
+    """Raise an error if the transform of ``x`` has finished."""
+    if not x._trace.open and not join_repetition(x._trace.level):
+        raise_escaped(type(x._trace))
+
+
+def refuse_escaped(results: Iterable[Any]) -> None:
+    """Refuse results of a transformed function that are tracers of a finished transform, as from a cache.
+
+    They do not depend on the arguments of this call, so their derivative would be 0.
+    """
+    for x in results:
+        if type(x) is Tracer:
+            check_open(x)
+
+
 def refuse_closure(
     trace: Trace,
     primitive: Primitive,

@@ -395,7 +395,8 @@ def copy_small(part: Tracer) -> None:
 
 def refresh_views(root: Tracer) -> None:
     """Take all views of ``root`` again, after a write to ``root``."""
-    views = [view for r in root.alias or () if (view := r()) is not None]
+    known = () if root.alias is READ_ONLY else root.alias or ()
+    views = [view for r in known if (view := r()) is not None]
     if views:
         source = make_buffer(root._val) if is_buffer(root) else shallow_copy(root)
         for view in views:

@@ -10,7 +10,16 @@ from typing import Any, Literal, Never, NoReturn, ParamSpec, TypeAlias, TypeVar,
 import numpy as np
 
 from funcgrad import backend, tree
-from funcgrad.core import Tracer, aval_of, is_array, is_in_transform, is_plain_float, replace_at, shallow_copy
+from funcgrad.core import (
+    Tracer,
+    aval_of,
+    is_array,
+    is_in_transform,
+    is_plain_float,
+    refuse_escaped,
+    replace_at,
+    shallow_copy,
+)
 from funcgrad.errors import InputError
 from funcgrad.numpy.tables import unlabel_number
 from funcgrad.reverse import ReverseTrace, backward, complete_derivatives
@@ -208,6 +217,7 @@ def _differentiate(fun: Callable[..., Any], options: Options, args: Any, kwargs:
     value = out._val if mine else out
     one = _ONE
     if type(value) is not np.float64 or options.holomorphic:
+        refuse_escaped((value,))
         if options.holomorphic or aval_of(value) not in _FLOAT64_AVALS:
             _check_output(call, value, options.holomorphic)
             one = backend.ones_like(value)

@@ -11,7 +11,7 @@ from typing import Any, Literal, Never, TypeAlias, TypeVar, overload
 import numpy as np
 
 from funcgrad import backend, tree
-from funcgrad.core import Tracer, describe, shallow_copy
+from funcgrad.core import Tracer, describe, refuse_escaped, shallow_copy
 from funcgrad.errors import InputError
 from funcgrad.forward import ForwardTrace
 from funcgrad.graph import GraphTrace, stands_for_array
@@ -237,6 +237,7 @@ def evaluate_vjp(
     results, nodes = record_function(of_leaves, _copy_arrays(moving) if lasting else moving)
     del moving
     check_results(call, results)
+    refuse_escaped(results)
     out_spec = side["spec"]
     trace = side.get("trace")  # None if there is no leaf to differentiate
     cuts: Cuts | None = None if trace is None else trace.cuts
@@ -351,6 +352,7 @@ def evaluate_jvp(
             pushed.append(None)
             results[i] = shallow_copy(results[i])
     check_results("jvp", results)
+    refuse_escaped(results)
     if trace.cuts is not None:
         trace.cuts.check_tangents("jvp", results, pushed)
     complete_derivatives(pushed, results)

@@ -10,7 +10,7 @@ import numpy as np
 
 from funcgrad import backend, tree
 from funcgrad.batching import BatchTrace, named_axes
-from funcgrad.core import Tracer, describe, is_array, is_in_transform, is_plain_float, shallow_copy
+from funcgrad.core import Tracer, check_open, describe, is_array, is_in_transform, is_plain_float, shallow_copy
 from funcgrad.errors import InputError, ShapeError
 from funcgrad.foreign_nodes import LEAVES
 from funcgrad.kinds.linear import permute, to_batch
@@ -207,6 +207,8 @@ def moveaxis(x: Any, source: int, target: int) -> Any:
 def _move_batch_axis(trace: BatchTrace, leaf: Any, axis: Any, number: int) -> Any:
     """Return a result leaf of the function with its batch axis where ``out_axes`` requests it."""
     batched = type(leaf) is Tracer and leaf._trace is trace
+    if type(leaf) is Tracer and not batched:
+        check_open(leaf)
     if axis is None:
         if batched:
             raise ShapeError(

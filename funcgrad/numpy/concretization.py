@@ -24,11 +24,10 @@ from funcgrad import backend, blocks
 from funcgrad.batching import BatchTrace, unbatched_if_equal
 from funcgrad.core import (
     Tracer,
+    check_open,
     describe,
     is_in_transform,
-    join_repetition,
     plain_value,
-    raise_escaped,
     shallow_copy,
     traces_of,
 )
@@ -171,14 +170,9 @@ def strip_constant_tracers(x: Any) -> Any:
     return x
 
 
-def _check_open(x: Tracer) -> None:
-    if not x._trace.open and not join_repetition(x._trace.level):
-        raise_escaped(type(x._trace))
-
-
 def _bool(x: Tracer) -> bool:
     """Return the truth value of one element; it steers Python's control flow and carries no derivative."""
-    _check_open(x)
+    check_open(x)
     if x.dtype.kind != "b" and _innermost_batch(x) is not None:
         x = operator.ne(x, 0)  # examples with different numbers may share this truth value
     return bool(_answer(x, "bool(x)", bool))
@@ -186,7 +180,7 @@ def _bool(x: Tracer) -> bool:
 
 def _index(x: Tracer) -> int:
     """Return the integer for Python's indexing and ``range``."""
-    _check_open(x)
+    check_open(x)
     if x.dtype.kind not in "iu":
         remedy = "Convert it with x.astype(int), which is a constant for derivatives."
         if x.shape:
@@ -396,7 +390,7 @@ def constant_array(x: Tracer, request: str) -> Any:
     Raises:
         ConversionError: the conversion ``request`` would lose a derivative.
     """
-    _check_open(x)
+    check_open(x)
     value = strip_constant_tracers(x)
     if isinstance(value, Tracer):
         refuse_conversion(value, request)

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Iterator
+from array import array
+from collections.abc import Callable, Iterator, Sequence
+from decimal import Decimal
 from types import MethodType
 from typing import Any, NoReturn
 
@@ -94,15 +96,36 @@ def _reflected_power(x: Tracer, y: Any) -> Any:
 
 
 def _equality(operation: Method, numpys: Method) -> Method:
-    """Return ``==`` or ``!=``; values that are not numeric never equal a tracer, so ``x == None`` is allowed."""
+    """Return ``==`` or ``!=``; values that are not numeric never equal a tracer, so ``x == None`` is allowed.
+
+    As in NumPy, arrays and NumPy's numbers are compared with each element of a sequence, a buffer, or an object that
+    converts itself to an array.
+    """
 
     def compare(x: Array, y: Any) -> Any:
         if is_buffer(x) and x.dtype.kind in "SU":  # a constant array of strings, which only NumPy can compare
             return numpys(x._val, y._val if is_buffer(y) else y)
-        comparable = namespace_of(y) is not None or isinstance(y, (Tracer, list, tuple)) or is_table(y)
-        return operation(x, y) if comparable else NotImplemented
+        if namespace_of(y) is not None or isinstance(y, Tracer) or is_table(y):
+            return operation(x, y)
+        if isinstance(x, (float, complex)) and not isinstance(x, np.generic):  # Python's own number: y decides
+            return operation(x, y) if isinstance(y, Decimal) else NotImplemented
+        other = _as_operand(y)
+        return NotImplemented if other is None else operation(x, other)
 
     return compare
+
+
+def _as_operand(y: Any) -> Any:
+    """Return ``y``, which is no array or number, as what NumPy's ``==`` compares; None if that has no numbers."""
+    if isinstance(y, (list, tuple, Decimal)):  # a Decimal is refused, with a remedy
+        return y
+    kind = type(y)
+    if hasattr(kind, "__array__"):  # unless NumPy leaves the comparison to y
+        own = hasattr(kind, "__array_ufunc__") or getattr(kind, "__array_priority__", 0.0) > 0.0
+        return None if own else y
+    if isinstance(y, (memoryview, array)) or hasattr(y, "__array_interface__"):
+        return np.asarray(y)
+    return list(y) if isinstance(y, Sequence) and not isinstance(y, (str, bytes, bytearray)) else None
 
 
 def _abs(x: Tracer) -> Any:

@@ -11,7 +11,7 @@ from enum import EnumMeta
 from functools import _lru_cache_wrapper, cached_property, partial, partialmethod, singledispatchmethod
 from inspect import getattr_static
 from threading import RLock
-from types import FunctionType, MemberDescriptorType, ModuleType
+from types import BuiltinMethodType, FunctionType, MemberDescriptorType, ModuleType
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -120,7 +120,7 @@ def _rebuilt_class(cls: type, translate: Any, is_kept: Callable[[type], bool]) -
         others = [b for b in bases if b not in cls.__mro__]
         # only one of several tuple bases may add the place of ``__dict__``
         has_place = cls.__dictoffset__ or (is_namedtuple_class(cls) and others)
-        first = cls if has_place else kind(cls.__name__, (cls,), {"__module__": cls.__module__, "__original__": cls})
+        first = cls if has_place else kind(cls.__name__, (cls,), _names_with_place(cls))
         hooks = {**_attribute_hooks(cls, translate), "__original__": cls, _TRANSLATE: translate}
         made = _derived(kind, cls, (first, *others), {**names, **members, **hooks})
     except Exception:  # the class does not allow subclasses
@@ -132,6 +132,14 @@ def _rebuilt_class(cls: type, translate: Any, is_kept: Callable[[type], bool]) -
     if "__parameters__" in vars(cls):  # ``Generic`` sets it for each subclass, and finds none for this one
         type.__setattr__(made, "__parameters__", vars(cls)["__parameters__"])
     return made
+
+
+def _names_with_place(cls: type) -> dict[str, Any]:
+    """Return the names of a class derived from ``cls`` whose objects have a place for ``__dict__``."""
+    names: dict[str, Any] = {"__module__": cls.__module__, "__original__": cls}
+    if not cls.__itemsize__:  # explicitly, because the metaclass may add empty ``__slots__``
+        names["__slots__"] = ("__dict__",) if cls.__weakrefoffset__ else ("__dict__", "__weakref__")
+    return names
 
 
 def _builder(cls: type) -> Callable[[type, Any, Callable[[type], bool]], type] | None:
@@ -584,15 +592,31 @@ def _slots(cls: type) -> list[str]:
     return [name for base in cls.__mro__ for name, member in vars(base).items() if type(member) is MemberDescriptorType]
 
 
+def _holds_data_of_c(kind: type) -> bool:
+    """Whether ``object.__new__`` cannot make an object of this class, because a base is written in C.
+
+    Containers of Python do not count.
+    """
+    made_in_c = (base for base in kind.__mro__ if type(vars(base).get("__new__")) is BuiltinMethodType)
+    return next(made_in_c, object) not in _OPEN
+
+
 def make_viewer(kind: type, cls: type, translate: Any) -> Callable[[Any], Any]:
     """Return a function that views objects of ``kind`` through ``cls``, the class that was rebuilt from ``kind``.
 
     Writes to a view do not change the object.
     """
-    made, dict_of, set_dict = partial(object.__new__, cls), _dict_of(kind)[0], _dict_of(cls)[1]
+    if _holds_data_of_c(kind):
+        return lambda obj: obj
     container_base = next((base for base in _CONTAINER_BASES if issubclass(kind, base)), None)
-    if container_base is not None:
-        return partial(_container_view, cls, container_base, dict_of, set_dict, _slots(kind), translate)
+    if container_base is None:
+        return _object_viewer(kind, cls, translate)
+    return partial(_container_view, cls, container_base, _dict_of(kind)[0], _dict_of(cls)[1], _slots(kind), translate)
+
+
+def _object_viewer(kind: type, cls: type, translate: Any) -> Callable[[Any], Any]:
+    """Return a function that views objects, which are no containers, as ``make_viewer`` does."""
+    made, dict_of, set_dict = partial(object.__new__, cls), _dict_of(kind)[0], _dict_of(cls)[1]
     unreplaced, read = translate.unreplaced_types, translate.array_attributes
     read_only_buffer = translate.read_only_buffer
     stamps = vars(cls).get(_STAMPS, ())

@@ -141,6 +141,15 @@ class PythonRandom:
     def __setattr__(self, name: str, value: Any) -> None:
         setattr(self.source, name, value)
 
+    def __copy__(self) -> PythonRandom:
+        return PythonRandom(copy(self.source), self.translate)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> PythonRandom:
+        return PythonRandom(deepcopy(self.source, memo), self.translate)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return self.source.__reduce_ex__(protocol)
+
 
 def _factor(cov: Any, method: str, is_legacy: bool) -> Any:
     """Return the matrix by which NumPy multiplies standard normal numbers from the right.

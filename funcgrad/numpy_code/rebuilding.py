@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 import sys
 from collections.abc import Callable
 from contextlib import ContextDecorator
@@ -486,7 +487,7 @@ def _add_note(error: Exception, first: Exception, level: int) -> None:
         error.add_note(
             f"The function ran {_LEVELS[level]} in place of NumPy's, because without them it raised: {cause or first}"
         )
-    if type(error) is TypeError and any(text in str(error) for text in _REFUSALS_OF_C):
+    if type(error) in (TypeError, struct.error) and any(text in str(error) for text in _REFUSALS_OF_C):
         error.add_note(
             "Compiled code got a traced value, but takes plain arrays only. Pass stop_gradient(x) for a constant, or "
             "give the function that calls it a derivative of its own with funcgrad.custom_vjp or custom_jvp."
@@ -496,11 +497,18 @@ def _add_note(error: Exception, first: Exception, level: int) -> None:
             "A method that is called through its class, such as numpy.ndarray.sum(x) or float.__add__(x, y), takes no "
             "traced value. Call it on the object: x.sum(), x + y."
         )
+    if type(error) is ValueError and "__array__ method not producing an array" in str(error):
+        error.add_note(
+            "NumPy's own code got an object whose method __array__ returns a traced value, as in np.float64(2.0) * y. "
+            "Write np.asarray(y) for y, or float(a) for a NumPy number a on its left."
+        )
 
 
 #: Parts of the messages with which code made by Cython refuses traced values.
 _REFUSALS_OF_C = (
     "a bytes-like object is required, not 'Tracer'",
+    "object supporting the buffer API required",  # hashlib
+    "required argument is not a float",  # struct
     "(expected numpy.ndarray, got Tracer)",
     "Function call with ambiguous argument types",
 )

@@ -10,6 +10,7 @@ from __future__ import annotations
 import builtins
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import partial, wraps
 from inspect import signature
 from operator import is_, itemgetter
@@ -314,11 +315,10 @@ class _Lookup(Mapping[str, Any]):
 
     def __getitem__(self, name: str) -> Any:
         plain = source_name(name)
-        if name in self.local:
-            return self.local[name]
-        if plain and plain in self.local:
-            return replacement_in_calls(self.local[plain])
-        return self.names[name]
+        try:  # not ``in``: ``eval`` asks a mapping of the program for ``__getitem__`` only
+            return replacement_in_calls(self.local[plain]) if plain else self.local[name]
+        except KeyError:
+            return self.names[name]
 
     def __setitem__(self, name: str, value: Any) -> None:
         self.local[name] = value
@@ -331,6 +331,15 @@ class _Lookup(Mapping[str, Any]):
 
     def __len__(self) -> int:
         return len(self.local)
+
+
+def _found_in(local: Any, code: CodeType) -> dict[str, Any]:
+    """Return the names of ``code`` that are found in ``local``, a mapping that cannot list its names."""
+    found = {}
+    for name in code.co_names:
+        with suppress(KeyError):
+            found[name] = local[name]
+    return found
 
 
 def _rebuilding_eval(run: Callable[..., Any]) -> Callable[..., Any]:
@@ -351,7 +360,8 @@ def _rebuilding_eval(run: Callable[..., Any]) -> Callable[..., Any]:
         if not isinstance(source, CodeType):
             text = source.strip() if run is eval and isinstance(source, str) else source
             source = compile(text, "<string>", mode)
-        code = with_calls(source, replaced_calls({**names.real, **local}))
+        known = local if hasattr(local, "keys") else _found_in(local, source)
+        code = with_calls(source, replaced_calls({**names.real, **known}))
         return run(code, names, _Lookup(local.real if isinstance(local, Globals) else local, names))
 
     return evaluated

@@ -542,6 +542,54 @@ def test_escaped_tracer(name):
             TRANSFORMS[transform](lambda x: x * kept[1])
 
 
+#: Transforms of a function of an array, called with ``x``.
+OF_ARRAYS = {
+    "grad": lambda f, x: grad(f)(x),
+    "value_and_grad": lambda f, x: value_and_grad(f)(x),
+    "jvp": lambda f, x: jvp(f, (x,), (x,)),
+    "vjp": lambda f, x: vjp(f, x),
+    "a part of vjp": lambda f, x: vjp(lambda x: {"kept": f(x), "x": x}, x),
+    "linearize": lambda f, x: linearize(f, x),
+    "jacfwd": lambda f, x: jacfwd(f)(x),
+    "jacrev": lambda f, x: jacrev(f)(x),
+    "hessian": lambda f, x: hessian(f)(x),
+    "vmap": lambda f, x: vmap(f)(x),
+    "vmap, one result": lambda f, x: vmap(f, out_axes=None)(x),
+    "vmap of grad": lambda f, x: vmap(grad(f))(x),
+}
+
+
+@pytest.mark.parametrize("name", OF_ARRAYS)
+@pytest.mark.parametrize("first", ["grad", "vmap"])
+def test_escaped_tracer_as_the_result(name, first):
+    """A function that caches its result returns the tracer of the first call in the second: not a constant."""
+    kept = {}
+
+    def f(x):
+        if "y" not in kept:
+            kept["y"] = (x * x).sum()
+        return kept["y"]
+
+    x = np.array([1.0, 2.0])
+    OF_ARRAYS[first](f, x)
+    with pytest.raises(EscapedTracerError, match="finished"):
+        OF_ARRAYS[name](f, x)
+
+
+def test_result_of_an_open_outer_run_does_not_escape():
+    def f(x):
+        kept = []
+
+        def g(y):
+            kept.append(y * x)
+            return x * x  # of the outer run
+
+        return vjp(g, x)[0] + vmap(g, out_axes=None)(np.ones(3)) + jvp(g, (x,), (1.0,))[0]
+
+    assert grad(f)(3.0) == 18.0
+    assert grad(grad(f))(3.0) == 6.0
+
+
 def test_escaped_tracer_as_an_argument():
     kept = []
     grad(lambda x: kept.append(x) or x * x)(1.0)

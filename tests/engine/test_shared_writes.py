@@ -31,7 +31,9 @@ from funcgrad import (
     vmap,
     writable,
 )
+from funcgrad.core import READ_ONLY
 from funcgrad.errors import ConcretizationError, InputError
+from funcgrad.writable import COPY_ON_WRITE, make_buffer, unshare
 
 THREADS, N = 8, 4
 W = np.linspace(0.5, 1.5, THREADS)
@@ -425,3 +427,13 @@ def test_write_to_array_of_other_thread_raises(write, error):
     with pytest.raises(error) as found:  # the thread that runs the transform has another reason
         grad(lambda x: write(np.zeros(N), x))(X)
     assert "does not run the transform" not in str(found.value)
+
+
+def test_read_only_buffer_of_shared_memory_is_copied():
+    """A part of a constant is read-only and may share memory at once, and has no views to take again."""
+    values = np.ones(3)
+    part = make_buffer(values)
+    part.link, part.alias = COPY_ON_WRITE, READ_ONLY
+    unshare(part)
+    assert part.link is None
+    assert part._val is not values

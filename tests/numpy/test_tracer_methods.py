@@ -4,7 +4,10 @@ The rows have the format of the table of operations and undergo its checks; the 
 of an ndarray. The table covers comparisons with JAX.
 """
 
+import array as arrays
+import collections
 import operator
+from decimal import Decimal
 
 import jax
 import jax.numpy as jnp
@@ -16,7 +19,7 @@ from operations.spec import Sample, array, op, positive, spread
 
 from funcgrad import grad, jacfwd, jvp, value_and_grad, vjp, vmap
 from funcgrad.core import Tracer
-from funcgrad.errors import ConcretizationError
+from funcgrad.errors import ConcretizationError, InputError
 from funcgrad.primitives import arithmetic
 from funcgrad.primitives.indexing import getitem
 from funcgrad.primitives.products import matmul
@@ -325,6 +328,66 @@ def test_contains():
 def test_equality_with_nonnumbers():
     for got in seen(lambda x: (x == None, x != None, x == "auto", x in (None, "auto")), 2.0):  # noqa: E711
         assert got == (False, True, False, False)
+
+
+class _Wrapped:
+    """Object that converts itself to an array, and leaves operators to NumPy."""
+
+    def __init__(self, values):
+        self.values = values
+
+    def __array__(self, dtype=None, copy=None):
+        return self.values
+
+
+class _Interface:
+    def __init__(self, values):
+        self.__array_interface__ = values.__array_interface__
+        self.values = values
+
+
+class _Prior(_Wrapped):
+    """Object that NumPy asks first."""
+
+    __array_priority__ = 10.0
+    __hash__ = None
+
+    def __eq__(self, other):
+        return "asked"
+
+    __ne__ = __eq__
+
+
+CONVERTED = {
+    "array": arrays.array("d", VECTOR),
+    "range": range(len(VECTOR)),
+    "deque": collections.deque(VECTOR),
+    "wrapped": _Wrapped(VECTOR),
+    "interface": _Interface(VECTOR),
+    "asked": _Prior(VECTOR),
+    "list": list(VECTOR),
+}
+
+
+@pytest.mark.parametrize("name", CONVERTED)
+def test_equality_with_what_numpy_converts(name):
+    y = CONVERTED[name]
+
+    def answers(x):
+        return [np.asarray(found).tolist() for found in (x == y, x != y, y == x, x[0] == y)]
+
+    expected = answers(VECTOR)
+    assert expected[0] != False  # noqa: E712
+    assert vjp(lambda x: (x, answers(x)), VECTOR, has_aux=True)[2] == expected
+    assert jvp(lambda x: (x, answers(x)), (VECTOR,), (VECTOR,), has_aux=True)[2] == expected
+
+
+def test_equality_of_python_numbers():
+    """A number of Python is not equal to a list."""
+    got = vjp(lambda x: (x, (x == [1.0], x != (1.0,), x in ([1.0],))), 1.0, has_aux=True)[2]
+    assert got == (False, True, False)
+    with pytest.raises(InputError, match="Decimal"):
+        grad(lambda x: x if x == Decimal(1) else 2 * x)(1.0)
 
 
 def test_nonzero():

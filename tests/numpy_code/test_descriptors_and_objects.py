@@ -2,7 +2,10 @@
 
 import copy
 import functools
+import hashlib
 import math
+import operator
+import struct
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -294,6 +297,86 @@ def test_objects_in_a_table_that_a_metaclass_made():
     np.testing.assert_allclose(vmap(grad(f))(np.stack([x, x])), [want, want], rtol=1e-12)
     np.testing.assert_allclose(hessian(f)(x)[0], [0.0, want[1] / 2.0], rtol=1e-12, atol=1e-15)
     assert not vars(Wave.height)
+
+
+class WithoutDictionary(type):
+    """Metaclass whose classes have empty ``__slots__``, unless they say otherwise."""
+
+    def __new__(cls, name, bases, members):
+        members.setdefault("__slots__", ())
+        return super().__new__(cls, name, bases, members)
+
+
+class Scale(metaclass=WithoutDictionary):
+    __slots__ = ("factor",)
+
+    def __init__(self, factor):
+        self.factor = factor
+
+    def times(self, x):
+        return np.array([x])[0] * self.factor
+
+
+class Half(Scale):
+    def times(self, x):
+        return np.array([super().times(x)])[0] / 2.0
+
+
+@pytest.mark.parametrize("kind", [Scale, Half])
+def test_objects_of_a_metaclass_that_adds_empty_slots(kind):
+    outside = kind(3.0)
+    f = lambda x: np.array([outside.times(x) + kind(x).times(x)])[0]
+    want = (f(2.0 + 1e-6) - f(2.0 - 1e-6)) / 2e-6
+    assert grad(f)(2.0) == pytest.approx(want)
+    assert vmap(grad(f))(np.array([2.0, 2.0])) == pytest.approx([want, want])
+
+
+class Step(functools.partial):
+    """Object that holds data of C code, which only its own class can make."""
+
+    def of(self, x):
+        return self(x) * np.array([x])[0]
+
+
+def test_objects_with_data_of_compiled_code():
+    outside = Step(operator.mul, 3.0)
+    assert grad(lambda x: np.array([outside(x)])[0] * x)(2.0) == 12.0
+    assert grad(lambda x: np.array([x * Step(operator.mul, 3.0).of(x)])[0])(2.0) == 36.0
+
+
+class Measured:
+    """Number that converts itself to an array, with its own division."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def __array__(self, dtype=None, copy=None):
+        return np.asarray(self.value)
+
+    def __rtruediv__(self, other):
+        return other / self.value
+
+
+def test_numpys_number_divided_by_an_object_that_converts_itself():
+    two = np.float64(2.0)
+    assert grad(lambda x: float(two) / Measured(np.array([x])[0]))(4.0) == -0.125
+    assert grad(lambda x: two / np.asarray(Measured(np.array([x])[0])))(4.0) == -0.125
+    with pytest.raises(ValueError, match="__array__") as caught:
+        grad(lambda x: two / Measured(np.array([x])[0]))(4.0)
+    assert any("np.asarray(y)" in note for note in caught.value.__notes__)
+
+
+@pytest.mark.parametrize(
+    ("use", "kind"),
+    [
+        (lambda x: hashlib.md5(np.array([x])).digest(), TypeError),
+        (lambda x: struct.pack("d", np.array([x])[0]), struct.error),
+    ],
+)
+def test_bytes_of_traced_numbers(use, kind):
+    with pytest.raises(kind) as caught:
+        grad(lambda x: len(use(x)) * x)(1.0)
+    assert any("Compiled code got a traced value" in note for note in caught.value.__notes__)
 
 
 class Report:

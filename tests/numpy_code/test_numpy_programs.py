@@ -94,3 +94,25 @@ def test_program_cache_receives_ndarrays():
         slope = grad(lambda x: cached_table(3).dot(x) @ x)(x)
         assert type(CACHE[3]) is np.ndarray
         np.testing.assert_allclose(slope, (CACHE[3] + CACHE[3].T) @ x, rtol=1e-14)
+
+
+class Names:
+    """Names for evaluated code, which can be looked up and not listed, as patsy's."""
+
+    def __init__(self, values):
+        self.values = values
+
+    def __getitem__(self, name):
+        return self.values[name]
+
+
+def test_evaluated_code_with_names_that_cannot_be_listed():
+    def f(x):
+        return eval("sin(x) * y", {"y": np.array([x])[0]}, Names({"x": x, "sin": np.sin}))
+
+    def missing(x):
+        return eval("sin(x) * y", {}, Names({"x": np.array([x])[0], "sin": np.sin}))
+
+    assert grad(f)(0.5) == pytest.approx(np.sin(0.5) + 0.5 * np.cos(0.5))
+    with pytest.raises(NameError, match="'y'"):
+        grad(missing)(0.5)

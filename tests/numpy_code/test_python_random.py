@@ -2,6 +2,7 @@
 inside, and from a program's own class of sources.
 """
 
+import copy
 import math
 import random
 from random import choices, gammavariate
@@ -85,6 +86,14 @@ def inside(x):
 @pytest.mark.parametrize("drawn", [outside, of_own_class, repeated, inside])
 def test_sources_keep_their_state(drawn):
     assert grad(drawn)(0.7) == pytest.approx(differences(drawn, 0.7), rel=1e-6)
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy])
+def test_copies_of_a_source(copied):
+    drawn = lambda x: copied(OUTSIDE).lognormvariate(x, x)
+    state = OUTSIDE.getstate()
+    assert grad(drawn)(0.7) == pytest.approx(differences(drawn, 0.7), rel=1e-6)
+    assert OUTSIDE.getstate() == state
 
 
 def test_draws_advance_the_source():
