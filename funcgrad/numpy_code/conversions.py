@@ -341,6 +341,8 @@ def has_attribute(x: Any, name: str, /) -> bool:
 
 def is_instance(x: Any, classes: Any, /) -> bool:
     """Return ``isinstance(x, classes)``; objects that represent arrays of a class derived from ndarray are arrays."""
+    if type(x) is Tracer:  # the class may be an attribute of ``collections.abc``, or one of a tuple
+        classes = map_nested(lambda cls: ABSTRACT.get(cls, cls), classes)
     return isinstance(x, classes) or (issubclass(type(x), Proxy) and issubclass(x.array_class(), classes))
 
 

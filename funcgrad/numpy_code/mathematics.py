@@ -153,6 +153,23 @@ def _middle(data: Any, low: bool, high: bool) -> Any:
     return below if low else above if high else (below + above) / 2
 
 
+def _counts(x: Any) -> Any:
+    """Return how often each element of ``x`` occurs in it."""
+    return fnp.sum(x[:, None] == x, axis=1)
+
+
+def _mode(data: Any) -> Any:
+    x = _joined(data)
+    return x[fnp.argmax(_counts(x))]
+
+
+def _modes(data: Any) -> list[Any]:
+    x = _joined(data)
+    is_first = fnp.argmax(x[:, None] == x, axis=1) == np.arange(len(x))
+    chosen = fnp.logical_and(is_first, _counts(x) == fnp.max(_counts(x)))
+    return [x[i] for i in range(len(x)) if chosen[i]]
+
+
 def _covariance(x: Any, y: Any, /) -> Any:
     x, y = _joined(x), _joined(y)
     return fnp.sum((x - fnp.mean(x)) * (y - fnp.mean(y))) / (len(x) - 1)
@@ -200,6 +217,8 @@ _STATISTICS: dict[str, Callable[..., Any]] = {
     "median": lambda data: _middle(data, False, False),
     "median_high": lambda data: _middle(data, False, True),
     "median_low": lambda data: _middle(data, True, False),
+    "mode": _mode,
+    "multimode": _modes,
     "pstdev": lambda data, mu=None: fnp.sqrt(_variance(data, mu, 0)),
     "pvariance": lambda data, mu=None: _variance(data, mu, 0),
     "quantiles": _quantiles,

@@ -1,6 +1,8 @@
 """Functions of libraries that programs seldom call, in unchanged code: both modes, second derivatives and batches."""
 
 import cmath
+import collections.abc
+import math
 import statistics
 
 import numpy as np
@@ -60,6 +62,11 @@ PROGRAMS = {
     "correlation": lambda x: statistics.correlation(x, Y) + statistics.correlation(x**2, x),
     "slope and intercept": lambda x: (
         statistics.linear_regression(Y, x).slope * statistics.linear_regression(x, Y).intercept
+    ),
+    "mode": lambda x: statistics.mode([x[0], x[1], x[1] * 1.0, x[2]]) ** 2 + statistics.mode(x) * x[3],
+    "multimode": lambda x: sum(statistics.multimode([x[0], x[2] * x[2], x[0] * 1.0, x[3], x[2] * x[2]])),
+    "abstract classes of numbers": lambda x: sum(
+        math.sin(v) * (2.0 if isinstance(v, (collections.abc.Iterable, str)) else v) for v in (x[0], x[1])
     ),
     "proportional": lambda x: statistics.linear_regression(x, Y, proportional=True)[0],
     "quantiles": lambda x: statistics.quantiles(x)[0] ** 2 + sum(statistics.quantiles(list(x), n=5)),
