@@ -18,20 +18,6 @@ from funcgrad.typing import Array, ArrayLike
 __all__ = ["cumulative_simpson"]
 
 
-def _prepared(call: str, y: Array, x: Any, dx: Any, axis: int) -> tuple[Array, Any]:
-    """Return the samples, and the steps between them along the last axis; ``dx`` itself if all steps are equal."""
-    y = as_inexact(fnp.moveaxis(y, axis, -1))
-    n = backend.shape_of(y)[-1]
-    if x is None:
-        return y, dx
-    x = as_inexact(x)
-    if len(backend.shape_of(x)) > 1:
-        x = fnp.moveaxis(x, axis, -1)
-    if backend.shape_of(x)[-1] != n:
-        raise ShapeError(f"{call}: x must be as long as y along the axis, got {describe(x)} for {describe(y)}.")
-    return y, fnp.diff(x, axis=-1)
-
-
 def _running(parts: Array, initial: Any, axis: int) -> Array:
     """Return the running sums of ``parts``, after ``initial``, with the last axis moved to ``axis``."""
     sums = fnp.cumsum(parts, axis=-1)
@@ -66,9 +52,18 @@ def cumulative_simpson(
         >>> cumulative_simpson([0.0, 1.0, 4.0], initial=0.0).round(6)
         array([0.      , 0.333333, 2.666667])
     """
-    y, x, dx = as_value(y), None if x is None else as_value(x), as_value(dx)
-    y, steps = _prepared("integrate.cumulative_simpson", y, x, dx, axis)
+    dx = steps = as_value(dx)
+    y = as_inexact(fnp.moveaxis(as_value(y), axis, -1))
     n = backend.shape_of(y)[-1]
+    if x is not None:
+        x = as_inexact(as_value(x))
+        x = fnp.moveaxis(x, axis, -1) if len(backend.shape_of(x)) > 1 else x
+        if backend.shape_of(x)[-1] != n:
+            raise ShapeError(
+                f"integrate.cumulative_simpson: x must be as long as y along the axis, got {describe(x)} for "
+                f"{describe(y)}."
+            )
+        steps = fnp.diff(x, axis=-1)
     steps = fnp.broadcast_to(steps, (*backend.shape_of(steps)[:-1], max(n - 1, 0)))
     for told in (dx if x is None and n > 2 else None, initial):  # Python numbers promote like arrays
         if told is not None:
