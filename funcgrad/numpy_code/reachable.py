@@ -151,6 +151,20 @@ def contents(fun: FunctionType) -> list[Any]:
     return found
 
 
+#: Names and texts in code that asks whether a value can be iterated over: a traced number would answer as an array.
+_ABOUT_ITERATION = frozenset(
+    ("Collection", "Container", "Iterable", "Reversible", "Sequence", "Sized", "__getitem__", "__iter__")
+)
+
+
+def asks_about_iteration(code: CodeType) -> bool:
+    """Whether a code, or that of a function inside, may ask whether a value can be iterated over."""
+    texts = [x for x in code.co_consts if type(x) is str]
+    return not _ABOUT_ITERATION.isdisjoint((*code.co_names, *texts)) or any(
+        asks_about_iteration(x) for x in code.co_consts if type(x) is CodeType
+    )
+
+
 def codes_and_minpack(fun: Any) -> tuple[list[CodeType], bool]:
     """Return the codes of the functions that ``fun`` can reach, and whether MINPACK is among what it can reach.
 

@@ -24,6 +24,7 @@ from funcgrad.numpy_code.functions import Built, has_same_values, rebuild_closur
 from funcgrad.numpy_code.known import Choice, Facts, choice_of, facts_of, known_codes
 from funcgrad.numpy_code.overwriting import FirstCall
 from funcgrad.numpy_code.reachable import (
+    asks_about_iteration,
     codes_and_minpack,
     deciding,
     held_by,
@@ -325,7 +326,8 @@ def rebuilt_if_known(fun: Any, args: tuple[Any, ...] = (), before: Any = None) -
     if not (level or facts.was_searched or is_as_written()):
         facts.was_searched = True
         named, calls_minpack = codes_and_minpack(fun)
-        if calls_minpack:  # a conversion would print an error
+        # a conversion would print an error, or a number would take the branch for arrays
+        if calls_minpack or any(map(asks_about_iteration, named)):
             facts.rebuild(FUNCTIONS)
             given = Rebuilt(fun, FUNCTIONS)
     return FirstCall(given, partial(facts.note_looked_at, fun, code, held, named))

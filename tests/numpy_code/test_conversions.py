@@ -1,7 +1,9 @@
 """``float``, ``int``, ``complex`` and ``math`` of arrays, and arrays that receive number-like objects."""
 
 import cmath
+import collections.abc
 import math
+from collections.abc import Sized
 from decimal import Decimal
 from fractions import Fraction
 
@@ -386,3 +388,37 @@ def test_methods_called_through_their_class_say_how_to_call_them(fun):
     with pytest.raises(TypeError, match="descriptor") as caught:
         grad(fun)(1.0)
     assert "Call it on the object: x.sum(), x + y." in caught.value.__notes__[0]
+
+
+def asked_by_a_helper(x):
+    return sum(x) if hasattr(x, "__iter__") else x * x
+
+
+class Scaling:
+    def by(self, x):
+        return max(5.0 * v for v in x) if isinstance(x, collections.abc.Iterable) else x * x
+
+
+ASKING = [
+    asked_by_a_helper,
+    lambda x: asked_by_a_helper(x),
+    Scaling().by,
+    lambda x: x[0] if isinstance(x, (list, Sized)) else x * x,
+]
+
+
+@pytest.mark.parametrize("fun", ASKING)
+def test_number_takes_the_branch_for_numbers_where_code_asks_whether_it_is_iterable(fun):
+    for _ in range(3):
+        assert grad(fun)(3.0) == 6.0
+    assert jvp(fun, (3.0,), (1.0,)) == (9.0, 6.0)
+    assert vmap(grad(fun))(np.array([1.0, 2.0])).tolist() == [2.0, 4.0]
+    assert grad(lambda x: fun(x))(3.0) == 6.0
+
+
+def test_python_number_has_no_items():
+    assert grad(lambda x: x[0] if hasattr(x, "__getitem__") else x * x)(3.0) == 6.0
+
+
+def test_array_takes_the_branch_for_arrays_where_code_asks_whether_it_is_iterable():
+    assert grad(asked_by_a_helper)(np.array([3.0, 4.0])).tolist() == [1.0, 1.0]
