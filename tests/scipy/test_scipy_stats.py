@@ -83,6 +83,10 @@ MOMENTS = {
     "skewnorm.entropy": (lambda p: scipy.stats.skewnorm.entropy(p[0]), [1.2]),  # underflows before its derivative
     "exponpow.mean": (lambda p: scipy.stats.exponpow.mean(p[0]), [2.6]),  # a quantile is infinite
     "skellam.pmf": (lambda p: scipy.stats.skellam.pmf([-2, -1, 0, 1, 3], p[0], p[1]), [1.7, 2.0]),
+    "dgamma.cdf": (lambda p: scipy.stats.dgamma.cdf(np.array([-1.5, 0.4, 2.0]), p[0], scale=p[1]), [1.5, 1.2]),
+    "dgamma.sf": (lambda p: scipy.stats.dgamma.sf(np.array([-1.5, 0.4, 2.0]), p[0], scale=p[1]), [1.5, 1.2]),
+    "dgamma.ppf": (lambda p: scipy.stats.dgamma.ppf(np.array([0.2, 0.6, 0.9]), p[0], scale=p[1]), [1.5, 1.2]),
+    "dgamma.isf": (lambda p: scipy.stats.dgamma.isf(np.array([0.2, 0.6, 0.9]), p[0], scale=p[1]), [1.5, 1.2]),
     "skellam.cdf": (lambda p: scipy.stats.skellam.cdf([-2, -1, 0, 1, 3], p[0], p[1]), [1.7, 2.0]),
     "norminvgauss.isf": (
         lambda p: scipy.stats.norminvgauss.isf([[0.3], [0.7]], p[0], p[1], loc=[[0.1], [0.2]]),
