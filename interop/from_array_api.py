@@ -123,6 +123,10 @@ def run_standard(fun: Callable[..., Any], options: None, args: Any, kwargs: Any)
         trace.close()
 
 
+#: Rebuilt code would take constants for arrays of this namespace.
+run_standard.of_one_namespace = True  # type: ignore[attr-defined]
+
+
 def _enter(trace: StandardTrace, x: Any) -> Any:
     array = is_array(x) and type(x) not in (bool, int, float, complex)
     return trace.leaf(x) if array else x

@@ -150,7 +150,8 @@ class Transformed(Generic[P, R]):
     def _choose(self, args: Any, kwargs: Any) -> Any:
         """Return what runs in place of the function, and note it for the next call."""
         before = None if self._choice is None else self._choice.given
-        given = rebuilt_if_known(self.fun, deciding(args, kwargs, getattr(self.options, "argnums", 0)), before)
+        others = deciding(args, kwargs, getattr(self.options, "argnums", 0))
+        given = rebuilt_if_known(self.fun, others, before, self.run)
         if 0 < self._calls < _MOST_CHOICES:
             self._choice = choice_for_next_call(self.fun, given, args, kwargs)
         self._calls += 1

@@ -14,7 +14,7 @@ from funcgrad.blocks import last_entered
 from funcgrad.numpy_code.calls import IdentityCache
 from funcgrad.numpy_code.reachable import (
     DATA_TYPES,
-    codes_and_minpack,
+    codes_and_needs,
     dictionary_of,
     has_fixed_contents,
     is_of_library,
@@ -72,7 +72,7 @@ class Facts:
             if entry is not None:
                 entry.stored.level, entry.stored.runs_as_it_is = None, False
 
-        self._named = [ref(other, forget) for other in (codes_and_minpack(fun)[0] if named is None else named)]
+        self._named = [ref(other, forget) for other in (codes_and_needs(fun)[0] if named is None else named)]
 
 
 _FACTS = IdentityCache()

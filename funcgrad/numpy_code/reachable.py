@@ -165,15 +165,21 @@ def asks_about_iteration(code: CodeType) -> bool:
     )
 
 
-def codes_and_minpack(fun: Any) -> tuple[list[CodeType], bool]:
-    """Return the codes of the functions that ``fun`` can reach, and whether MINPACK is among what it can reach.
+def codes_and_needs(fun: Any, run: Any = None) -> tuple[list[CodeType], bool]:
+    """Return the codes of the functions that ``fun`` can reach, and whether to run it rebuilt from its first call.
 
-    MINPACK, which some functions of SciPy call, prints the errors of the functions that it calls.
+    So run functions that can reach MINPACK, which prints the errors of the functions that it calls, and functions that
+    ask about iteration; but not those of one namespace, see ``from_array_api``. ``run`` is what calls ``fun``.
     """
     module = sys.modules.get("scipy.optimize")
     printing = () if module is None else tuple(map(id, (module.root, module.fsolve, module.leastsq)))
     values = list(islice(reachable(fun), _MOST_VALUES))
-    return list(own_codes(values)), any(id(value) in printing for value in values)
+    codes = list(own_codes(values))
+    if any(id(value) in printing for value in values):
+        return codes, True
+    runs = [run, *[vars(value).get("run") for value in values if hasattr(type(value), "apply_transform")]]
+    of_one_namespace = any(getattr(one, "of_one_namespace", False) for one in runs)
+    return codes, not of_one_namespace and any(map(asks_about_iteration, codes))
 
 
 def deciding(args: tuple[Any, ...], kwargs: dict[str, Any], argnums: Any = 0) -> tuple[Any, ...]:

@@ -24,8 +24,7 @@ from funcgrad.numpy_code.functions import Built, has_same_values, rebuild_closur
 from funcgrad.numpy_code.known import Choice, Facts, choice_of, facts_of, known_codes
 from funcgrad.numpy_code.overwriting import FirstCall
 from funcgrad.numpy_code.reachable import (
-    asks_about_iteration,
-    codes_and_minpack,
+    codes_and_needs,
     deciding,
     held_by,
     is_of_library,
@@ -289,7 +288,7 @@ def _code_of(fun: Any) -> Any:
     return None
 
 
-def rebuilt_if_known(fun: Any, args: tuple[Any, ...] = (), before: Any = None) -> Any:
+def rebuilt_if_known(fun: Any, args: tuple[Any, ...] = (), before: Any = None, run: Any = None) -> Any:
     """Return ``fun`` rebuilt if it has converted a traced value before, unless it handles conversions itself.
 
     At its first call a function is returned as a ``FirstCall``, and again with other functions in ``args``, in its
@@ -299,6 +298,7 @@ def rebuilt_if_known(fun: Any, args: tuple[Any, ...] = (), before: Any = None) -
         fun: a function.
         args: what else decides which code runs, see ``deciding``.
         before: what ran in an earlier call; a rebuilt function is returned again if it fits.
+        run: what calls it, see ``codes_and_needs``.
     """
     kind = type(fun)
     if kind is FunctionType:
@@ -325,9 +325,8 @@ def rebuilt_if_known(fun: Any, args: tuple[Any, ...] = (), before: Any = None) -
     named = None
     if not (level or facts.was_searched or is_as_written()):
         facts.was_searched = True
-        named, calls_minpack = codes_and_minpack(fun)
-        # a conversion would print an error, or a number would take the branch for arrays
-        if calls_minpack or any(map(asks_about_iteration, named)):
+        named, at_once = codes_and_needs(fun, run)
+        if at_once:  # a conversion would print an error, or a number would take the branch for arrays
             facts.rebuild(FUNCTIONS)
             given = Rebuilt(fun, FUNCTIONS)
     return FirstCall(given, partial(facts.note_looked_at, fun, code, held, named))
