@@ -272,7 +272,6 @@ def test_eigenvectors_of_traced_matrices_have_the_signs_of_scipy(name):
 
 
 OF_NUMBERS = {
-    "cho_factor": (lambda a: sl.cho_factor(a)[0], 1),
     "cholesky": (sl.cholesky, 1),
     "expm": (sl.expm, 1),
     "solve": (sl.solve, 2),
