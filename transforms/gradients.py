@@ -13,10 +13,10 @@ from funcgrad import backend, tree
 from funcgrad.core import (
     Tracer,
     aval_of,
+    check_open,
     is_array,
     is_in_transform,
     is_plain_float,
-    refuse_escaped,
     replace_at,
     shallow_copy,
 )
@@ -217,7 +217,8 @@ def _differentiate(fun: Callable[..., Any], options: Options, args: Any, kwargs:
     value = out._val if mine else out
     one = _ONE
     if type(value) is not np.float64 or options.holomorphic:
-        refuse_escaped((value,))
+        if type(value) is Tracer and not value._trace.open:
+            check_open(value)
         if options.holomorphic or aval_of(value) not in _FLOAT64_AVALS:
             _check_output(call, value, options.holomorphic)
             one = backend.ones_like(value)
