@@ -19,8 +19,8 @@ import funcgrad.numpy as fnp
 from funcgrad.core import Tracer, describe
 from funcgrad.errors import BranchError, ConversionError, NoRuleError
 from funcgrad.numpy.hints import user_line
-from funcgrad.numpy_code.classes import viewed_object
 from funcgrad.numpy_code.conversions import holds_traced
+from funcgrad.numpy_code.object_views import viewed_object
 from funcgrad.numpy_code.own import known_value, own
 from funcgrad.optional import import_scipy
 from funcgrad.writable import Proxy

@@ -19,9 +19,10 @@ from funcgrad.blocks import Block, current, last_entered
 from funcgrad.core import Trace, Tracer, is_in_transform
 from funcgrad.errors import ConcretizationError, ConversionError, EscapedTracerError, FuncgradError, ReadOnlyError
 from funcgrad.numpy.concretization import RefusedInWorker, latest_rebuilt_run
-from funcgrad.numpy_code.classes import has_rebuilt_class, original, with_original_namedtuples
+from funcgrad.numpy_code.classes import with_original_namedtuples
 from funcgrad.numpy_code.functions import Built, has_same_values, rebuild_closure
 from funcgrad.numpy_code.known import Choice, Facts, choice_of, facts_of, known_codes
+from funcgrad.numpy_code.object_views import has_rebuilt_class, original
 from funcgrad.numpy_code.overwriting import FirstCall
 from funcgrad.numpy_code.reachable import (
     codes_and_needs,

@@ -17,9 +17,9 @@ from funcgrad.core import Tracer, describe
 from funcgrad.errors import ConvergenceError, ConversionError
 from funcgrad.numpy.concretization import strip_constant_tracers
 from funcgrad.numpy.hints import user_line
-from funcgrad.numpy_code.classes import plain_copy
 from funcgrad.numpy_code.conversions import holds_traced
 from funcgrad.numpy_code.examples import with_example_loop
+from funcgrad.numpy_code.object_views import plain_copy
 from funcgrad.numpy_code.own import known_value, on_plain_values, own
 from funcgrad.primitives.norms import sqrt_flat_at_zero
 

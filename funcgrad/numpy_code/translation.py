@@ -37,13 +37,7 @@ from funcgrad.numpy_code import objects, reading
 from funcgrad.numpy_code.array_classes import ArrayObject, array_object, array_of
 from funcgrad.numpy_code.array_functions import dispatching
 from funcgrad.numpy_code.calls import IdentityCache
-from funcgrad.numpy_code.classes import (
-    class_of,
-    has_rebuilt_class,
-    is_namedtuple_class,
-    make_viewer,
-    rebuilt_namedtuple,
-)
+from funcgrad.numpy_code.classes import class_of, is_namedtuple_class, rebuilt_namedtuple
 from funcgrad.numpy_code.compiled import Factors, is_compiled, python_counterpart, wrap_compiled
 from funcgrad.numpy_code.conversions import ABSTRACT, as_format_string, method_of_float, with_writable_results
 from funcgrad.numpy_code.examples import is_public, with_example_loop
@@ -59,6 +53,7 @@ from funcgrad.numpy_code.names import (
     original_module,
     public_modules_of,
 )
+from funcgrad.numpy_code.object_views import has_rebuilt_class, make_viewer
 from funcgrad.numpy_code.random import PythonRandom
 from funcgrad.numpy_code.replacements import PLAIN_TYPES, LatestCache, Run, SmallCache, current_run
 from funcgrad.numpy_code.scope import globals_object, globals_of, importing

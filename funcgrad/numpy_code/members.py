@@ -1,0 +1,251 @@
+"""Members of rebuilt classes: methods that are rebuilt at their first lookup, and attributes translated at each."""
+
+from __future__ import annotations
+
+import operator
+from abc import ABCMeta
+from collections.abc import Callable
+from functools import _lru_cache_wrapper, cached_property, partial, partialmethod, singledispatchmethod
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+from funcgrad.numpy_code.conversions import as_format_string
+from funcgrad.numpy_code.objects import DECORATED, rebuild_decorated
+
+#: Attribute under which a rebuilt class keeps the members that it and its bases were built from.
+STAMPS = "_⟨stamps⟩"
+#: Attributes of a class, a getter for those that were rebuilt, and the values that the getter returned then.
+_Stamp = tuple[Any, Callable[[Any], Any], Any]
+
+
+def stamp_of(cls: type, members: dict[str, Any]) -> list[_Stamp]:
+    """Return the stamp of a class, in a list, which is empty if no member was rebuilt."""
+    names = [name for name in members if name in vars(cls)]
+    get = operator.itemgetter(*names) if names else None
+    return [] if get is None else [(vars(cls), get, get(vars(cls)))]
+
+
+def can_become_stale(made: Any) -> bool:
+    """Whether ``made`` is a class that was rebuilt from one with methods or properties."""
+    return isinstance(made, type) and bool(vars(made).get(STAMPS))
+
+
+def is_up_to_date(made: type) -> bool:
+    """Whether the class that ``made`` was built from, and its bases, still have the same methods and properties."""
+    try:
+        for members, get, found in vars(made).get(STAMPS, ()):
+            if get(members) != found:
+                return False
+    except KeyError:  # a member is gone
+        return False
+    return True
+
+
+def forget(cls: type, translate: Any) -> None:
+    """Drop the rebuilt ``cls`` and its bases, so that the next request rebuilds them."""
+    for kind in cls.__mro__:
+        translate.classes.pop(kind, None)
+        translate.viewers.pop(kind, None)
+
+
+def _function_of(member: Any) -> Any:
+    return member.__func__ if type(member) in (staticmethod, classmethod) else member
+
+
+class _LazyMember:
+    """Method that is rebuilt at its first lookup: programs use few of the methods of their classes."""
+
+    __slots__ = ("member", "name", "owner", "translate")
+
+    def __init__(self, member: Any, translate: Any) -> None:
+        self.member, self.translate = member, translate
+        self.owner: Any = None
+        self.name = ""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.owner, self.name = owner, name
+
+    def rebuild(self) -> Any:
+        """Rebuild the member and return it; put it into the class in place of this object if it lasts."""
+        member = self.member
+        functions = (member.fget, member.fset, member.fdel) if type(member) is property else (_function_of(member),)
+        lasts = [self.translate(f)[1] for f in functions if f is not None]
+        built = rebuilt_member(member, self.translate)
+        if all(lasts) and self.owner is not None and vars(self.owner).get(self.name) is self:
+            type.__setattr__(self.owner, self.name, built)
+        return built
+
+    def __get__(self, obj: Any, cls: type | None = None) -> Any:
+        return self.rebuild().__get__(obj, cls)
+
+    @property
+    def __isabstractmethod__(self) -> bool:
+        return bool(getattr(self.member, "__isabstractmethod__", False))
+
+
+def may_need_translation(name: str, value: Any, translate: Any) -> bool:
+    """Whether a class's attribute is not a method and may need a replacement: an array, a table, an object."""
+    return (
+        not (name.startswith("__") and name.endswith("__"))
+        and name not in _NOT_CONSTANT
+        and type(value) not in translate.unreplaced_types
+        and not hasattr(type(value), "__get__")
+    )
+
+
+_NOT_CONSTANT = frozenset(("_abc_impl", "_fields", "_field_defaults"))
+
+
+class TranslatedAttribute:
+    """Class attribute that is not a method, translated at each lookup: an array, a table of functions, an object."""
+
+    __slots__ = ("name", "owner", "translate")
+
+    def __init__(self, owner: type, name: str, translate: Any) -> None:
+        self.owner, self.name, self.translate = owner, name, translate
+
+    def __get__(self, obj: Any, cls: type | None = None) -> Any:
+        value = vars(self.owner).get(self.name, _GONE)
+        if value is _GONE:
+            raise AttributeError(f"type object {self.owner.__name__!r} has no attribute {self.name!r}")
+        found, always = self.translate(value)
+        if not always and type(value) is not np.ndarray:
+            self.translate.memo().setdefault(id(value), (value, found))  # a table is translated once per run
+        return found
+
+
+_GONE: Any = object()
+
+
+class _DescriptorBase:
+    """Descriptor of a user's class, translated in each run: its methods are rebuilt, and it may hold arrays."""
+
+    __slots__ = ("member", "translate")
+
+    def __init__(self, member: Any, translate: Any) -> None:
+        self.member, self.translate = member, translate
+
+    def _rebuilt(self) -> Any:
+        return self.translate(self.member)[0]
+
+    @property
+    def __isabstractmethod__(self) -> bool:
+        return bool(getattr(self.member, "__isabstractmethod__", False))
+
+
+class _Descriptor(_DescriptorBase):
+    """Descriptor that an attribute of the object with the same name hides."""
+
+    __slots__ = ()
+
+    def __get__(self, obj: Any, cls: type | None = None) -> Any:
+        rebuilt = self._rebuilt()
+        found = rebuilt.__get__(obj, cls) if hasattr(type(rebuilt), "__get__") else rebuilt
+        return self.translate(found)[0] if rebuilt is self.member else found
+
+
+class _SetDescriptor(_DescriptorBase):
+    """Descriptor without ``__get__``, which only sees writes: a read finds the attribute of the object itself.
+
+    Where there is none, and in the class, a read finds this descriptor, which has the attributes of the program's.
+    """
+
+    __slots__ = ()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._rebuilt(), name)
+
+    def __set__(self, obj: Any, value: Any) -> None:
+        self._rebuilt().__set__(obj, value)
+
+    def __delete__(self, obj: Any) -> None:
+        self._rebuilt().__delete__(obj)
+
+
+class _DataDescriptor(_SetDescriptor, _Descriptor):
+    """Descriptor that takes precedence over an attribute of the object with the same name."""
+
+    __slots__ = ()
+
+
+class _LazyMethod(_LazyMember):
+    """Function, static or plain, that is rebuilt at its first lookup."""
+
+    __slots__ = ()
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the rebuilt function, for code that takes it from the dictionary of the class."""
+        return self.rebuild()(*args, **kwargs)
+
+
+class _LazyProperty(_LazyMember):
+    """Property, which takes precedence over an attribute of the object with the same name."""
+
+    __slots__ = ()
+
+    def __set__(self, obj: Any, value: Any) -> None:
+        self.rebuild().__set__(obj, value)
+
+    def __delete__(self, obj: Any) -> None:
+        self.rebuild().__delete__(obj)
+
+
+#: Placeholders for members of a class until their first lookup, by the type of the member.
+_LAZY_KINDS = {FunctionType: _LazyMethod, staticmethod: _LazyMethod, classmethod: _LazyMember, property: _LazyProperty}
+
+
+def is_lenient(kind: Any) -> bool:
+    """Whether a metaclass accepts any members: it makes classes as ``type`` does."""
+    return kind.__new__ in (type.__new__, ABCMeta.__new__) and kind.__init__ is type.__init__
+
+
+def lazy_member(member: Any, translate: Any) -> Any:
+    """Return a placeholder for a method, which rebuilds it at the first lookup; the rebuilt member for others."""
+    kind = _LAZY_KINDS.get(type(member))
+    return rebuilt_member(member, translate) if kind is None else kind(member, translate)
+
+
+def rebuilt_member(member: Any, translate: Any) -> Any:
+    """Return a member of a class, rebuilt if it is a method of any kind."""
+    if type(member) is FunctionType:
+        return translate(member)[0]
+    if type(member) is _lru_cache_wrapper:
+        return _Descriptor(member, translate)
+    if type(member) in (staticmethod, classmethod):
+        built = translate(member.__func__)[0]
+        return member if built is member.__func__ else type(member)(built)
+    if type(member) is property:
+        get, put, delete = [translate(f)[0] for f in (member.fget, member.fset, member.fdel)]
+        return property(get, put, delete, member.__doc__)
+    if type(member) is cached_property:
+        cached = cached_property(translate(member.func)[0])
+        cached.attrname = member.attrname
+        return cached
+    if type(member) is partialmethod:
+        return partialmethod(translate(member.func)[0], *member.args, **member.keywords)
+    if type(member) is singledispatchmethod:
+        dispatching = singledispatchmethod(rebuilt_member(member.func, translate))
+        for cls, method in member.dispatcher.registry.items():
+            dispatching.register(cls, rebuilt_member(method, translate))
+        return dispatching
+    if type(member) is partial and hasattr(partial, "__get__"):  # a descriptor from Python 3.13 on
+        return _Descriptor(member, translate)
+    if f"{type(member).__module__}.{type(member).__name__}" in DECORATED:
+        return rebuild_decorated(member, translate)
+    if any(type(getattr(type(member), name, None)) is FunctionType for name in ("__get__", "__set__")):
+        member = _with_rebuilt_accessors(member, translate) if isinstance(member, property) else member
+        reads, writes = [hasattr(type(member), name) for name in ("__get__", "__set__")]
+        kind = _Descriptor if not writes else _DataDescriptor if reads else _SetDescriptor
+        return kind(member, translate)
+    return as_format_string(member)
+
+
+def _with_rebuilt_accessors(member: property, translate: Any) -> property:
+    """Return a property of a class that the program derived from ``property``, with its functions rebuilt."""
+    made = property.__new__(type(member))
+    get, put, delete = [translate(f)[0] for f in (member.fget, member.fset, member.fdel)]
+    property.__init__(made, get, put, delete, member.__doc__)
+    vars(made).update(vars(member))
+    return made
