@@ -168,7 +168,8 @@ def _write_root(x: Tracer, index: Any, y: Any, aval: Any) -> None:
     """Write to an array that is not a view; ``aval`` is the aval of ``y``."""
     if not _write_directly(x, index, y, aval):
         is_mask = type(index) is ndarray and index.dtype.kind == "b" and index.shape == x.shape[: index.ndim]
-        if is_mask and can_overwrite(x, index, y, ignore_observers=True):
+        whole = x._val if x._trace is CONSTANTS and isinstance(y, Tracer) else x
+        if is_mask and can_overwrite(whole, index, y, ignore_observers=True):
             index = index.nonzero()  # then the record is a write, as on the fast path
         rebind(x, with_layout_of(x, with_items_set(shallow_copy(x), index, y)))
     views = x.alias
@@ -273,11 +274,11 @@ def _overwrite_forward(x: Any, index: Any, y: Any, x_is_here: bool, y_is_here: b
     """Overwrite in forward mode; value and tangent in place if ``alone`` and only ``x`` refers to them."""
     if x_is_here:
         own_tangent, own_value = alone and has_unshared(x, "link"), alone and has_unshared(x, "_val")
-        tangent = overwrite(x.link, index, y.link if y_is_here else 0.0, own_tangent)
         value = overwrite(x._val, index, y._val if y_is_here else y, own_value)
+        tangent = overwrite(x.link, index, y.link if y_is_here else 0.0, own_tangent)
     else:
         zeros = np.zeros(*backend.shape_and_dtype_of(x))
-        tangent, value = overwrite(zeros, index, y.link, True), overwrite(x, index, y._val, alone)
+        value, tangent = overwrite(x, index, y._val, alone), overwrite(zeros, index, y.link, True)
     return tracer_of(value, (x if x_is_here else y)._trace, tangent)
 
 

@@ -358,18 +358,24 @@ def _sum_of_slices(entries: list[Any]) -> ndarray | None:
 
 
 def _concatenated(parts: Sequence[tuple[Any, ...]]) -> Any:
-    """Concatenate parts that are adjacent slices of the whole array, such as all parameters; None for other parts."""
-    for ct, index, *_ in parts:
-        if type(index) is not slice or stands_for_array(ct):
+    """Concatenate parts that are adjacent rows of the whole array, such as all parameters; None for other parts.
+
+    Specs decide, so that a read recorded by the general path is added up by the same operations.
+    """
+    shape = parts[0][3]
+    columns, end, pieces = tuple([(0, n, 1) for n in shape[1:]]), 0, []
+    for ct, index, arrays, *_ in parts:
+        spec, arrays = (index, arrays) if arrays is not None else _spec_of_read(index, shape)
+        is_slice = not arrays and spec and type(spec[0]) is tuple and spec[0][-1] == 1
+        if not is_slice or spec[1:] != columns or stands_for_array(ct):
             return None
-    (length, *_), end, cts = parts[0][3], 0, []
-    pieces = sorted([(index.indices(length), ct) for ct, index, *_ in parts], key=itemgetter(0))
-    for (start, stop, step), ct in pieces:
-        if start != end or stop < start or step != 1:
+        pieces.append((spec[0], ct))
+    pieces.sort(key=itemgetter(0))
+    for (start, stop, _), _ in pieces:
+        if start != end or stop < start:
             return None
         end = stop
-        cts.append(ct)
-    return concatenate(*cts, axis=0) if end == length else None
+    return concatenate(*[ct for _, ct in pieces], axis=0) if end == shape[0] else None
 
 
 def _sum_in_forward_mode(total: Any, parts: Sequence[tuple[Any, ...]]) -> Any:

@@ -52,11 +52,11 @@ def _write_in_place(x: Any, y: Any, *arrays: Any, spec: Spec) -> Any:
 
 
 def _vjp_each(ct: Any, traced: Any, arrays: Any, spec: Spec, like: Any) -> list[Any]:
-    cts: dict[int, Any] = {}
-    if 0 in traced:
-        cts[0] = write(ct, 0.0, *arrays, spec=spec)
+    cts: dict[int, Any] = {}  # in the order in which the rules of writes in place compute them
     if 1 in traced:
         cts[1] = conform(copy_with_own_memory(read(ct, *arrays, spec=spec)), *like)  # a copy, as for writes in place
+    if 0 in traced:
+        cts[0] = write(ct, 0.0, *arrays, spec=spec)
     return [cts.get(i) for i in traced]
 
 

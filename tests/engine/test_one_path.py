@@ -10,7 +10,7 @@ import pytest
 from operations.cases import named_in_errors, rows
 
 import funcgrad.numpy as fnp
-from funcgrad import blocks, grad, jvp, tree
+from funcgrad import blocks, grad, jvp, tree, vjp, vmap
 from funcgrad.core import Tracer
 from funcgrad.errors import InputError
 from funcgrad.extend import elementwise, linear, primitive, source
@@ -130,6 +130,59 @@ def test_watched_write_makes_same_records(index, traced):
     watch = Watch()
     with blocks.Block(lambda state: state._replace(watcher=watch)):
         assert records() == plain
+
+
+READS = [slice(0, 1), slice(1, None), (slice(1, None), slice(None)), ..., (slice(None), None), 0, (..., slice(0, 1)),
+         slice(None, None, -1), np.array([0, 2]), np.array([True, False, True]), [1, 0]]  # fmt: skip
+POINT = np.arange(1.0, 7.0).reshape(3, 2)
+
+
+def derivative_records(fun, x, watched):
+    """Return the records of the derivative of ``fun``, which runs watched or not; the backward pass is not watched."""
+
+    def derivative(x):
+        with blocks.Block(lambda state: state._replace(watcher=Watch())) if watched else nullcontext():
+            out, pullback = vjp(fun, x)
+        return pullback(out * 1.0)
+
+    found = reachable(record_function(derivative, [x])[1])
+    places = {number: place for place, number in enumerate(sorted(found))}
+    nodes = [node for _, node in sorted(found.items()) if parents_of(node)]
+    return [(operation_of(node), sorted(places[-number_of(parent)] for parent in parents_of(node))) for node in nodes]
+
+
+@pytest.mark.parametrize("first", READS, ids=str)
+@pytest.mark.parametrize("whole", [False, True])
+def test_watched_reads_have_same_derivative(first, whole):
+    """The first call of a function is watched, a repetition is not: ``checkpoint`` compares their operations."""
+    for second in READS:
+
+        def fun(x, second=second):
+            y = x * x if whole else x
+            parts = fnp.sum(fnp.sin(y[first])) * fnp.sum(fnp.cos(y[second]))
+            return parts * fnp.sum(y) if whole else parts
+
+        assert derivative_records(fun, POINT, watched=True) == derivative_records(fun, POINT, watched=False), second
+
+
+@pytest.mark.parametrize("mode", ["reverse", "forward", "batch"])
+@pytest.mark.parametrize("first", READS, ids=str)
+def test_watched_writes_have_same_derivative(first, mode):
+    def fun(x):
+        for second in READS:
+            copied, filled = x * x, fnp.zeros((3, 2))
+            for index in (first, second):
+                copied[index] = fnp.sin(x[index])
+                copied[index] *= 2.0
+                filled[index] = fnp.sin(x[index])
+            x = x + copied * filled
+        return fnp.sum(x)
+
+    def pushed(x):
+        return vmap(fun)(fnp.stack([x, x * x])) if mode == "batch" else jvp(fun, (x,), (fnp.sin(x),))[1]
+
+    derivatives = [derivative_records(fun if mode == "reverse" else pushed, POINT, watched=w) for w in (True, False)]
+    assert derivatives[0] == derivatives[1]
 
 
 def test_results_without_derivative_are_writable():
