@@ -8,7 +8,7 @@ from collections import OrderedDict, abc, deque
 from collections.abc import Callable
 from functools import cache, wraps
 from types import FunctionType
-from typing import Any
+from typing import Any, SupportsIndex
 
 import numpy as np
 
@@ -339,6 +339,11 @@ def has_attribute(x: Any, name: str, /) -> bool:
     return hasattr(x, name) and (type(x) is not Tracer or is_jax_tracer(plain_value(x)) or hasattr(x.__class__, name))
 
 
+def attribute_of(x: Any, name: str, /, *default: Any) -> Any:
+    """Return ``getattr(x, name, *default)``; the default for what ``has_attribute`` denies."""
+    return default[0] if default and type(x) is Tracer and not has_attribute(x, name) else getattr(x, name, *default)
+
+
 def is_instance(x: Any, classes: Any, /) -> bool:
     """Return ``isinstance(x, classes)``; objects that represent arrays of a class derived from ndarray are arrays."""
     if type(x) is Tracer:  # the class may be an attribute of ``collections.abc``, or one of a tuple
@@ -352,7 +357,7 @@ def is_subclass(kind: Any, classes: Any, /) -> bool:
 
 
 class _Abstract(type):
-    """Metaclass of replacements for classes of ``collections.abc`` that treat a traced number as a number."""
+    """Metaclass of replacements for abstract classes that treat a traced number as a number."""
 
     real: Any
 
@@ -368,7 +373,8 @@ class _Abstract(type):
 
 #: Replacements for abstract classes that check for a method: every traced value has the methods of arrays.
 ABSTRACT: dict[Any, Any] = {
-    cls: _Abstract(cls.__name__, (), {"real": cls}) for cls in (abc.Collection, abc.Container, abc.Iterable, abc.Sized)
+    cls: _Abstract(cls.__name__, (), {"real": cls})
+    for cls in (abc.Collection, abc.Container, abc.Hashable, abc.Iterable, abc.Sized, SupportsIndex)
 }
 
 
@@ -383,5 +389,6 @@ def super_of(cls: Any, *rest: Any) -> Any:
 #: Replacements for classes and functions in calls; for ``super``, in calls with a class.
 CONVERSIONS: dict[Any, Any] = {
     float: as_float, int: as_int, complex: as_complex, type: type_of, map: mapped, hasattr: has_attribute,
+    getattr: attribute_of,
     isinstance: is_instance, issubclass: is_subclass, super: super_of,
 }  # fmt: skip

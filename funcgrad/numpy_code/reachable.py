@@ -151,17 +151,21 @@ def contents(fun: FunctionType) -> list[Any]:
     return found
 
 
-#: Names and texts in code that asks whether a value can be iterated over: a traced number would answer as an array.
-_ABOUT_ITERATION = frozenset(
-    ("Collection", "Container", "Iterable", "Reversible", "Sequence", "Sized", "__getitem__", "__iter__")
+#: Names and texts in code that asks for methods: a traced number would answer as an array, which can be iterated over,
+#: and an array as an object that has a hash.
+_ABOUT_METHODS = frozenset(
+    (
+        *("Collection", "Container", "Hashable", "Iterable", "Reversible", "Sequence", "Sized", "SupportsIndex"),
+        *("__getitem__", "__hash__", "__index__", "__iter__"),
+    )
 )
 
 
-def asks_about_iteration(code: CodeType) -> bool:
-    """Whether a code, or that of a function inside, may ask whether a value can be iterated over."""
+def asks_for_methods(code: CodeType) -> bool:
+    """Whether a code, or that of a function inside, may ask whether a value has methods that arrays have."""
     texts = [x for x in code.co_consts if type(x) is str]
-    return not _ABOUT_ITERATION.isdisjoint((*code.co_names, *texts)) or any(
-        asks_about_iteration(x) for x in code.co_consts if type(x) is CodeType
+    return not _ABOUT_METHODS.isdisjoint((*code.co_names, *texts)) or any(
+        asks_for_methods(x) for x in code.co_consts if type(x) is CodeType
     )
 
 
@@ -169,7 +173,7 @@ def codes_and_needs(fun: Any, run: Any = None) -> tuple[list[CodeType], bool]:
     """Return the codes of the functions that ``fun`` can reach, and whether to run it rebuilt from its first call.
 
     So run functions that can reach MINPACK, which prints the errors of the functions that it calls, and functions that
-    ask about iteration; but not those of one namespace, see ``from_array_api``. ``run`` is what calls ``fun``.
+    ask for methods; but not those of one namespace, see ``from_array_api``. ``run`` is what calls ``fun``.
     """
     module = sys.modules.get("scipy.optimize")
     printing = () if module is None else tuple(map(id, (module.root, module.fsolve, module.leastsq)))
@@ -179,7 +183,7 @@ def codes_and_needs(fun: Any, run: Any = None) -> tuple[list[CodeType], bool]:
         return codes, True
     runs = [run, *[vars(value).get("run") for value in values if hasattr(type(value), "apply_transform")]]
     of_one_namespace = any(getattr(one, "of_one_namespace", False) for one in runs)
-    return codes, not of_one_namespace and any(map(asks_about_iteration, codes))
+    return codes, not of_one_namespace and any(map(asks_for_methods, codes))
 
 
 def deciding(args: tuple[Any, ...], kwargs: dict[str, Any], argnums: Any = 0) -> tuple[Any, ...]:

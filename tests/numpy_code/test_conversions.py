@@ -6,6 +6,7 @@ import math
 from collections.abc import Sized
 from decimal import Decimal
 from fractions import Fraction
+from typing import SupportsIndex
 
 import numpy as np
 import pandas as pd
@@ -404,6 +405,8 @@ ASKING = [
     lambda x: asked_by_a_helper(x),
     Scaling().by,
     lambda x: x[0] if isinstance(x, (list, Sized)) else x * x,
+    lambda x: x * x if getattr(x, "__iter__", None) is None else x[0],
+    lambda x: 5.0 * x if isinstance(x, SupportsIndex) else x * x,
 ]
 
 
@@ -422,3 +425,8 @@ def test_python_number_has_no_items():
 
 def test_array_takes_the_branch_for_arrays_where_code_asks_whether_it_is_iterable():
     assert grad(asked_by_a_helper)(np.array([3.0, 4.0])).tolist() == [1.0, 1.0]
+
+
+def test_array_has_no_hash():
+    fun = lambda x: 5.0 * x[0] if isinstance(x, collections.abc.Hashable) else x[0] * x[0]
+    assert grad(fun)(np.array([3.0, 1.0])).tolist() == [6.0, 0.0]
