@@ -492,7 +492,7 @@ class Primitive:
                 if plain
                 else bind(self.number_primitive, args, params)
             )
-        ans = self.call(*args, **params) if plain else bind(self, args, params)
+        ans = self.call(*args, **params) if plain or Tracer in map(type, args) else bind(self, args, params)
         return ans.item() if numbers and issubclass(type(ans), np.generic) else ans
 
     def compute(self, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
@@ -543,7 +543,7 @@ def _bind_checking_blocks(top: Trace, primitive: Primitive, args: tuple[Any, ...
 
 def call_operation(call: Callable[..., Any], args: Sequence[Any], params: dict[str, Any]) -> Any:
     """Compute the operation ``call`` one level out, visibly to blocks. Rules of primitives use this function."""
-    if blocks.last_entered() is None:
+    if blocks.last_entered() is None or Tracer in map(type, args):  # an operation on tracers asks for blocks itself
         return call(*args, **params)
     return bind(call.primitive, tuple(args), params)  # type: ignore[attr-defined]
 

@@ -267,8 +267,15 @@ _read_vjp = vjp_of_each(
 _record_read = make_recorder(_read_vjp, ["parent"], ["index", "arrays", "shape", "dtype"])
 
 
+def _read_one_level_out(args: Any, params: Any) -> Any:
+    """Read an array of the level outside, which a read by integers and slices notes as a view there."""
+    if len(args) == 1 and type(args[0]) is Tracer:
+        return getitem(args[0], index_from_spec(params["spec"], ()))
+    return call_operation(read, args, params)
+
+
 def _reverse(args: Any, traced: Any, params: Any) -> Any:
-    ans = call_operation(read, args, params)
+    ans = _read_one_level_out(args, params)
     if traced[0] != 0:
         return ans, None, ()
     x = args[0]
@@ -277,14 +284,14 @@ def _reverse(args: Any, traced: Any, params: Any) -> Any:
 
 
 def _forward(args: Any, tangents: Any, params: Any) -> Any:
-    ans = call_operation(read, args, params)
-    return ans, None if tangents[0] is None else read(tangents[0], *args[1:], **params)
+    ans = _read_one_level_out(args, params)
+    return ans, None if tangents[0] is None else _read_one_level_out((tangents[0], *args[1:]), params)
 
 
 def _batch_read(size: int, args: Any, batched: Any, params: Any) -> tuple[Any, bool]:
     spec, arrays, axes = batched_index(size, params["spec"], args[1:], batched[1:], x_batched=batched[0])
-    if not arrays:  # a view, and noted as one
-        return getitem(args[0], index_from_spec(spec, ())), True
+    if not arrays:
+        return _read_one_level_out((args[0],), {"spec": spec}), True
     ans = read(args[0], *arrays, spec=spec)
     return ans if axes is None else permute(ans, axes=axes), True
 
