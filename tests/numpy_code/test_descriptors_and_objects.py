@@ -314,7 +314,7 @@ class Registering(type):
         super().__init__(name, bases, members)
 
     def __call__(cls, x):
-        made = super(Registering, cls).__call__(x)
+        made = super().__call__(x)
         made.x = made.x * cls.factor
         return made
 
@@ -359,13 +359,15 @@ def test_a_metaclass_runs_once_for_each_class(kind):
 
 def test_a_metaclass_is_the_type_of_its_classes():
     def f(x):
-        assert isinstance(Bent, Registering) and type(Bent) is Registering
+        assert isinstance(Bent, Registering)
+        assert type(Bent) is Registering
 
         class Inner(Bent, factor=0.7):
             def at(self):
                 return math.cos(self.x)
 
-        assert isinstance(Inner(x), Bent) and type(Inner) is Registering
+        assert isinstance(Inner(x), Bent)
+        assert type(Inner) is Registering
         return Inner(x).at()
 
     assert grad(f)(0.4) == pytest.approx(-1.4 * math.sin(0.28))
