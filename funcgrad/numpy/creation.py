@@ -15,7 +15,7 @@ from funcgrad.kinds.linear import astype as convert
 from funcgrad.kinds.linear import broadcast_to, real, reshape
 from funcgrad.numpy.axes import as_shape
 from funcgrad.numpy.concretization import check_text, user_line
-from funcgrad.numpy.layout import in_memory_order, with_layout_of
+from funcgrad.numpy.layout import in_c_order, in_memory_order, with_layout_of
 from funcgrad.primitives import shaping as prim
 from funcgrad.primitives.arithmetic import as_numpy_number
 from funcgrad.shared_state import write_lock
@@ -139,7 +139,7 @@ def _stack_nested(items: Any) -> Array:
         item if not is_sequence(item) else _stack_nested(item) if _needs_conversion_here(item) else np.asarray(item)
         for item in items
     ]
-    return prim.stack(*parts, axis=0)
+    return in_c_order(prim.stack(*parts, axis=0))
 
 
 def _as_object_array(items: Any) -> np.ndarray | None:
