@@ -106,6 +106,8 @@ def _set_item(x: Tracer, index: Any, y: Any) -> None:
         y = shallow_copy(y)
     elif type(y) not in _NUMPY_OR_TRACER:
         y = _as_array(x, y)
+    elif type(y) is ndarray and y.dtype.kind == "O":  # its elements may be traced
+        y = _as_array(x, y.tolist())
     if buffer and type(y) in _NUMPY and _write_concretely(x, alias, index, y):
         return
     if blocks.last_entered() is not None and blocks.current().min_level:

@@ -10,8 +10,9 @@ from typing import ClassVar, Generic, TypeVar
 
 import numpy as np
 import pytest
+from helpers import differences
 
-from funcgrad import grad, hessian, value_and_grad, vmap
+from funcgrad import grad, hessian, jacfwd, value_and_grad, vmap
 
 
 class Positive:
@@ -476,3 +477,41 @@ def test_public_names_of_a_rebuilt_class_are_those_of_the_program():
 
     assert grad(f)(1.0) == 1.0
     assert set(found) <= {"limit", "names"}
+
+
+def cells(x):
+    mixed = np.empty(3, dtype=object)
+    mixed[:] = [x[0], math.sin(x[1]), x[1:]]
+    mixed[1] *= 2.0
+    return mixed[0] + mixed[1] + mixed[2].sum()
+
+
+def cells_written_to_numbers(x):
+    column, out = np.empty(3, dtype=object), np.zeros(4)
+    column[:] = x
+    column[1] *= math.sin(x[0])
+    out[1:] = column
+    out *= 2.0
+    x = x * 1.0
+    x[:] = column
+    return out[1:].prod() + x @ np.arange(3.0)
+
+
+def rows_of_cells(x):
+    table, out = np.zeros((2, 2), object), np.ones(4)
+    table[0] = x[:2]
+    table[:, 1] = math.sin(x[0])
+    table += 1
+    out[1:3] = table[0]
+    return out.prod() * table.sum()
+
+
+@pytest.mark.parametrize("f", [cells, cells_written_to_numbers, rows_of_cells])
+def test_arrays_of_objects_take_traced_arrays(f):
+    x = np.array([0.7, 1.3, 0.4])
+    want = differences(f, x, 5e-4)
+    found, slope = value_and_grad(f)(x)
+    assert found == pytest.approx(f(x), rel=1e-14)
+    assert slope == pytest.approx(want, rel=1e-8)
+    np.testing.assert_allclose(jacfwd(f)(x), slope, rtol=1e-12)
+    np.testing.assert_allclose(vmap(grad(f))(np.stack([x, x])), [slope, slope], rtol=1e-12)
