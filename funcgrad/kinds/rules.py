@@ -8,6 +8,7 @@ the values that the rules of the differentiated arguments name.
 from __future__ import annotations
 
 import inspect
+import operator
 import sys
 from array import array
 from collections import UserList
@@ -155,6 +156,8 @@ def _bind_foreign(primitive: Primitive, args: tuple[Any, ...], position: int, pa
         return primitive.call(*args[:position], ARRAY_MAKER[0](list(operand)), *args[position + 1 :], **params)
     if backend.defines_array(operand):
         return primitive.call(*args[:position], ARRAY_MAKER[0](operand), *args[position + 1 :], **params)
+    if (made := _call_method_of(operand, primitive, args, params)) is not NotImplemented:
+        return made
     problem, remedy = backend.problem_and_remedy(operand)
     error = InputError(f"{primitive.name}: argument {position} {problem}. {remedy}")
     if backend.is_array_class(type(operand)):  # rebuilt code has a class that takes traced values
@@ -172,6 +175,23 @@ def _call_protocol_of(operand: Any, primitive: Primitive, args: tuple[Any, ...],
     if by_functions in (None, np.ndarray.__array_function__) or type(numpys) is not backend.DISPATCHER:
         return NotImplemented
     return by_functions(operand, numpys, (type(operand),), args, {})
+
+
+def _call_method_of(operand: Any, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    """Call the method that NumPy's ufunc calls for an object: ``numpy.sin(x)`` is ``x.sin()``; else NotImplemented."""
+    if params or len(args) > 1 or not isinstance(getattr(np, primitive.name, None), np.ufunc):
+        return NotImplemented
+    by_operator = _OBJECT_OPERATORS.get(primitive.name)
+    if by_operator is not None:
+        return by_operator(operand) if hasattr(type(operand), f"__{by_operator.__name__}__") else NotImplemented
+    method = getattr(operand, primitive.name, None)
+    return method() if callable(method) else NotImplemented
+
+
+#: Ufuncs that NumPy computes for an object by an operator.
+_OBJECT_OPERATORS: dict[str, Callable[[Any], Any]] = {
+    "absolute": abs, "negative": operator.neg, "positive": operator.pos,
+}  # fmt: skip
 
 
 def _call_operator_of(primitive: Primitive, args: tuple[Any, ...], position: int) -> Any:

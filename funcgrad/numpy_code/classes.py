@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from abc import ABCMeta
 from collections.abc import Callable
 from contextlib import suppress
 from enum import EnumMeta
@@ -85,17 +86,17 @@ def _rebuilt_class(cls: type, translate: Any, is_kept: Callable[[type], bool]) -
     if "__hash__" in vars(cls):  # otherwise a class that defines ``__eq__`` would have no hash
         names["__hash__"] = vars(cls)["__hash__"]
     try:
-        kind = _rebuilt_metaclass(type(cls))
+        kind = _rebuilt_metaclass(type(cls), translate, is_kept)
         others = [b for b in bases if b not in cls.__mro__]
         # only one of several tuple bases may add the place of ``__dict__``
         has_place = cls.__dictoffset__ or (is_namedtuple_class(cls) and others)
-        first = cls if has_place else kind(cls.__name__, (cls,), _names_with_place(cls))
+        first = cls if has_place else _new_class(kind, cls.__name__, (cls,), _names_with_place(cls))
         hooks = {**attribute_hooks(cls, translate), "__original__": cls, _TRANSLATE: translate}
         made = _derived(kind, cls, (first, *others), {**names, **members, **hooks})
     except Exception:  # the class does not allow subclasses
         return cls
     above = [stamp for base in bases if not is_kept(base) for stamp in vars(base).get(STAMPS, ())]
-    for name, constant in constants.items():  # afterwards, because the metaclass may compute with the members
+    for name, constant in constants.items():
         type.__setattr__(made, name, constant)
     type.__setattr__(made, STAMPS, (*stamp_of(cls, members | constants), *above))
     if "__parameters__" in vars(cls):  # ``Generic`` sets it for each subclass, and finds none for this one
@@ -115,6 +116,8 @@ def _builder(cls: type) -> Callable[[type, Any, Callable[[type], bool]], type] |
     """Return the function that rebuilds a class; None for a class that is used unchanged."""
     if "__original__" in vars(cls):
         return None
+    if issubclass(cls, type):
+        return _rebuilt_metaclass
     if is_array_class(cls):
         return _array_class
     if is_rebuilt_enumeration(cls):
@@ -153,11 +156,20 @@ def _derived(kind: Any, cls: Any, bases: tuple[type, ...], names: dict[str, Any]
     if hasattr(cls.__init_subclass__, "__func__"):
         with suppress(TypeError):  # raised if the objects have another memory layout
             temporary = _TemporaryGeneric if issubclass(cls, Generic) else _TemporaryBase
-            made: type = kind(cls.__name__, (temporary,), names)
+            made = _new_class(kind, cls.__name__, (temporary,), names)
             made.__bases__ = bases
             return made
-    found: type = kind(cls.__name__, bases, names)
-    return found
+    return _new_class(kind, cls.__name__, bases, names)
+
+
+def _new_class(kind: Any, name: str, bases: tuple[type, ...], names: dict[str, Any]) -> type:
+    """Return a class with this metaclass, whose ``__new__`` and ``__init__`` of the program are not called.
+
+    They have run for the original class, and the new one inherits what they set. A second run may register the rebuilt
+    class, wrap methods twice, and lacks the keywords of the ``class`` statement.
+    """
+    made: type = (ABCMeta if issubclass(kind, ABCMeta) else type).__new__(kind, name, bases, names)
+    return made
 
 
 def _may_differ(cls: type) -> bool:
@@ -210,39 +222,59 @@ def with_original_namedtuples(out: Any) -> Any:
 
 
 _KINDS: dict[type, type] = {}
+#: Methods of a metaclass that make classes or are replaced.
+_OF_METACLASS = frozenset(
+    (
+        *("__new__", "__init__", "__call__", "__prepare__", "mro", "__setattr__", "__delattr__", "__getattribute__"),
+        *("__instancecheck__", "__subclasscheck__", "__subclasses__", "__dict__", "__weakref__", "__module__"),
+        *("__qualname__", "__doc__"),
+    )
+)
 
 
-def _rebuilt_metaclass(kind: Any) -> Any:
+def _rebuilt_metaclass(kind: Any, translate: Any, is_kept: Callable[[type], bool]) -> Any:
     """Return the rebuilt metaclass, for which instances of the original class are instances of the rebuilt class."""
-    found = _KINDS.get(kind)
+    is_program = not is_kept(kind)
+    known = translate.classes if is_program else _KINDS
+    found = known.get(kind)
     if found is None:
-        namespace = {
-            "__instancecheck__": lambda cls, x: (
-                isinstance(x, vars(cls)["__original__"])
-                if "__original__" in vars(cls)
-                else kind.__instancecheck__(cls, x)
-            ),
-            "__subclasscheck__": lambda cls, x: (
-                vars(cls)["__original__"] in type.mro(x)  # an abstract class asks its subclasses
-                if "__original__" in vars(cls)
-                else kind.__subclasscheck__(cls, x)
-            ),
-            "__subclasses__": lambda cls: _subclasses(cls, kind),
-        }
+        namespace = {"__original__": kind, **_members_of_metaclass(kind, translate)} if is_program else {}
+        namespace |= _class_checks(kind)
         if type(kind.__call__) is FunctionType:
-            namespace["__call__"] = _call_rebuilt
+            namespace["__call__"] = lambda cls, *args, **kwargs: _call_rebuilt(kind, cls, args, kwargs)
         # metaclasses that the bases may have
-        above = [_rebuilt_metaclass(base) for base in kind.__bases__ if base is not object]
-        found = _KINDS[kind] = type(kind)(kind.__name__, (kind, *above), namespace)
+        above = [_rebuilt_metaclass(base, translate, is_kept) for base in kind.__bases__ if base is not object]
+        found = known[kind] = type(kind)(kind.__name__, (kind, *above), namespace)
     return found
 
 
-def _call_rebuilt(cls: Any, *args: Any, **kwargs: Any) -> Any:
+def _members_of_metaclass(kind: Any, translate: Any) -> dict[str, Any]:
+    """Return the rebuilt members of a program's metaclass: methods of its classes, and tables such as a registry."""
+    own = {name: value for name, value in vars(kind).items() if name not in _OF_METACLASS}
+    members = {name: _lazy_or_translated(translate, kind, name, value) for name, value in own.items()}
+    return {name: member for name, member in members.items() if member is not own[name]}
+
+
+def _class_checks(kind: Any) -> dict[str, Any]:
+    return {
+        "__instancecheck__": lambda cls, x: (
+            isinstance(x, vars(cls)["__original__"]) if "__original__" in vars(cls) else kind.__instancecheck__(cls, x)
+        ),
+        "__subclasscheck__": lambda cls, x: (
+            vars(cls)["__original__"] in type.mro(x)  # an abstract class asks its subclasses
+            if "__original__" in vars(cls)
+            else kind.__subclasscheck__(cls, x)
+        ),
+        "__subclasses__": lambda cls: _subclasses(cls, kind),
+    }
+
+
+def _call_rebuilt(kind: Any, cls: Any, args: Any, kwargs: Any) -> Any:
     """Make an object of a rebuilt class by the method ``__call__`` of the program's metaclass, rebuilt."""
-    call, translate = type(vars(cls).get("__original__", cls)).__call__, vars(cls).get(_TRANSLATE)
+    translate = getattr(cls, _TRANSLATE, None)  # a class that the function makes may have it from a base
     if translate is None:
-        return call(cls, *args, **kwargs)
-    return translate(translate(call)[0](cls, *args, **kwargs))[0]  # it may return an object that was made before
+        return kind.__call__(cls, *args, **kwargs)
+    return translate(translate(kind.__call__)[0](cls, *args, **kwargs))[0]  # it may return an object made before
 
 
 def _subclasses(cls: Any, kind: Any) -> list[type]:

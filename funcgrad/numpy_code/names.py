@@ -195,9 +195,9 @@ def _source(seed: Any = None) -> Any:
     return seed if type(seed) is Random else Random(np.random.default_rng(seed))
 
 
-def _windows(x: Any, window_shape: Any, axis: Any = None, **kwargs: Any) -> Any:
-    """Return ``numpy.lib.stride_tricks.sliding_window_view`` with read-only windows."""
-    return fnp.lib.stride_tricks.sliding_window_view(x, window_shape, axis)
+def _windows(x: Any, window_shape: Any, axis: Any = None, *, subok: bool = False, writeable: bool = False) -> Any:
+    """Return ``numpy.lib.stride_tricks.sliding_window_view``."""
+    return fnp.lib.stride_tricks.sliding_window_view(x, window_shape, axis, writeable=writeable)
 
 
 def _asserting(fun: Callable[..., Any]) -> Callable[..., Any]:

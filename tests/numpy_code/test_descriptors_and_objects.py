@@ -6,12 +6,13 @@ import hashlib
 import math
 import operator
 import struct
-from typing import Generic, TypeVar
+from typing import ClassVar, Generic, TypeVar
 
 import numpy as np
 import pytest
+from helpers import differences
 
-from funcgrad import grad, hessian, vmap
+from funcgrad import grad, hessian, jacfwd, value_and_grad, vmap
 
 
 class Positive:
@@ -299,6 +300,81 @@ def test_objects_in_a_table_that_a_metaclass_made():
     assert not vars(Wave.height)
 
 
+class Registering(type):
+    """Metaclass with keywords that wraps methods, keeps its classes, and has methods and properties of its own."""
+
+    made: ClassVar[dict] = {}
+
+    def __new__(cls, name, bases, members, factor=1.0):
+        wrapped = {key: doubling(value) if key == "at" else value for key, value in members.items()}
+        found = cls.made[name] = super().__new__(cls, name, bases, wrapped)
+        found.factor = factor
+        return found
+
+    def __init__(cls, name, bases, members, factor=1.0):
+        super().__init__(name, bases, members)
+
+    def __call__(cls, x):
+        made = super().__call__(x)
+        made.x = made.x * cls.factor
+        return made
+
+    def __getitem__(cls, x):
+        return cls(math.sin(x)).at()
+
+    @property
+    def unit(cls):
+        return math.exp(cls.factor)
+
+    def scaled(cls, x):
+        return math.exp(x * cls.factor)
+
+
+def doubling(method):
+    return lambda self: 2.0 * method(self)
+
+
+class Bent(metaclass=Registering, factor=0.5):
+    def __init__(self, x):
+        self.x = x
+
+    def at(self):
+        return math.tanh(self.x)
+
+
+class BentTwice(Bent, factor=0.3):
+    def at(self):
+        return math.sin(super().at())
+
+
+@pytest.mark.parametrize("kind", [Bent, BentTwice])
+def test_a_metaclass_runs_once_for_each_class(kind):
+    f = lambda x: kind(x).at() + Registering.made[kind.__name__](x).at() * kind[x] + kind.scaled(x) * kind.unit
+    want = (f(0.4 + 1e-6) - f(0.4 - 1e-6)) / 2e-6
+    found, slope = value_and_grad(f)(0.4)
+    assert found == pytest.approx(f(0.4), rel=1e-15)
+    assert slope == pytest.approx(want)
+    assert vmap(grad(f))(np.array([0.4, 0.4])) == pytest.approx([want, want])
+    assert Registering.made == {"Bent": Bent, "BentTwice": BentTwice}
+
+
+def test_a_metaclass_is_the_type_of_its_classes():
+    def f(x):
+        assert isinstance(Bent, Registering)
+        assert type(Bent) is Registering
+
+        class Inner(Bent, factor=0.7):
+            def at(self):
+                return math.cos(self.x)
+
+        assert isinstance(Inner(x), Bent)
+        assert type(Inner) is Registering
+        return Inner(x).at()
+
+    assert grad(f)(0.4) == pytest.approx(-1.4 * math.sin(0.28))
+    del Registering.made["Inner"]
+
+
 class WithoutDictionary(type):
     """Metaclass whose classes have empty ``__slots__``, unless they say otherwise."""
 
@@ -401,3 +477,41 @@ def test_public_names_of_a_rebuilt_class_are_those_of_the_program():
 
     assert grad(f)(1.0) == 1.0
     assert set(found) <= {"limit", "names"}
+
+
+def cells(x):
+    mixed = np.empty(3, dtype=object)
+    mixed[:] = [x[0], math.sin(x[1]), x[1:]]
+    mixed[1] *= 2.0
+    return mixed[0] + mixed[1] + mixed[2].sum()
+
+
+def cells_written_to_numbers(x):
+    column, out = np.empty(3, dtype=object), np.zeros(4)
+    column[:] = x
+    column[1] *= math.sin(x[0])
+    out[1:] = column
+    out *= 2.0
+    x = x * 1.0
+    x[:] = column
+    return out[1:].prod() + x @ np.arange(3.0)
+
+
+def rows_of_cells(x):
+    table, out = np.zeros((2, 2), object), np.ones(4)
+    table[0] = x[:2]
+    table[:, 1] = math.sin(x[0])
+    table += 1
+    out[1:3] = table[0]
+    return out.prod() * table.sum()
+
+
+@pytest.mark.parametrize("f", [cells, cells_written_to_numbers, rows_of_cells])
+def test_arrays_of_objects_take_traced_arrays(f):
+    x = np.array([0.7, 1.3, 0.4])
+    want = differences(f, x, 5e-4)
+    found, slope = value_and_grad(f)(x)
+    assert found == pytest.approx(f(x), rel=1e-14)
+    assert slope == pytest.approx(want, rel=1e-8)
+    np.testing.assert_allclose(jacfwd(f)(x), slope, rtol=1e-12)
+    np.testing.assert_allclose(vmap(grad(f))(np.stack([x, x])), [slope, slope], rtol=1e-12)
