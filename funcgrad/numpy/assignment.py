@@ -563,7 +563,8 @@ def in_place_operator(operation: Callable[[Any, Any], Any], symbol: str) -> Call
     """Return the operator ``x += y`` for the operation ``x + y``: ``x`` and its views get a new value.
 
     A number has no memory: the operator returns a new value, to which Python binds the name. An argument that is an
-    immutable array of JAX is treated in the same way.
+    immutable array of JAX is treated in the same way, unless the function takes it for an ndarray, as under ``jit``:
+    there another name of the array, or a view of it, would have to change too.
     """
 
     def method(x: Any, y: Any) -> Any:
@@ -573,7 +574,7 @@ def in_place_operator(operation: Callable[[Any, Any], Any], symbol: str) -> Call
         if type(y) not in _NUMPY_OR_TRACER and backend.is_table(y):
             y = backend.values_of(y)
         if alias is READ_ONLY:
-            if backend.library_of(x) is not np:
+            if not isinstance(x, ndarray):
                 return operation(x, y)
             raise_read_only(x, f"x {symbol} y")
         result = operation(x, y)

@@ -262,9 +262,13 @@ def shown_value(x: Any) -> Any:
     """Return what a text shows of ``x``: its value, or a text itself if the examples of a ``vmap`` differ."""
     texts = list(map(str, x.ravel().tolist()))  # a run remembers them: the program may read them again
     try:
-        return concrete(x, "json.dumps(x)", steers=False)
+        found = concrete(x, "json.dumps(x)", steers=False)
     except ConcretizationError:
         return texts[0] if not x.shape else texts
+    if is_traced(x) and x.dtype.kind in "fc":  # in a batch with equal examples the text shows one of them
+        for number in np.ravel(found).tolist():
+            current_run().note_text(x, str(number))
+    return found
 
 
 def map_nested(change: Callable[[Any], Any], x: Any) -> Any:
