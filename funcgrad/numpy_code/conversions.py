@@ -329,11 +329,6 @@ def with_writable_results(fun: Any) -> Any:
     return made
 
 
-def mapped(fun: Any, *rest: Any) -> Any:
-    """Return ``map(fun, ...)`` with ``float``, ``int`` and ``complex`` replaced."""
-    return map(CONVERSIONS.get(fun, fun) if fun in (float, int, complex) else fun, *rest)
-
-
 def has_attribute(x: Any, name: str, /) -> bool:
     """Return ``hasattr(x, name)``; a traced Python number has the attributes of a number, so no ``shape``."""
     return hasattr(x, name) and (type(x) is not Tracer or is_jax_tracer(plain_value(x)) or hasattr(x.__class__, name))
@@ -382,6 +377,6 @@ def super_of(cls: Any, *rest: Any) -> Any:
 
 #: Replacements for classes and functions in calls; for ``super``, in calls with a class.
 CONVERSIONS: dict[Any, Any] = {
-    float: as_float, int: as_int, complex: as_complex, type: type_of, map: mapped, hasattr: has_attribute,
+    float: as_float, int: as_int, complex: as_complex, type: type_of, hasattr: has_attribute,
     isinstance: is_instance, issubclass: is_subclass, super: super_of,
 }  # fmt: skip

@@ -307,10 +307,8 @@ def replacement_in_calls(value: Any) -> Any:
         return scalar_conversion(value)
     if issubclass(type(value), Tracer):  # a lookup would request its hash, which is refused
         return value
-    if value is vars:
-        return _attributes
     try:
-        found = CONVERSIONS.get(value)
+        found = CONVERSIONS.get(value) or _MORE_CONVERSIONS.get(value)
     except TypeError:  # not hashable
         return value
     return refusing_reader(value) if found is None else found
@@ -356,6 +354,19 @@ def _attributes(*args: Any) -> Any:
     module = original_module(args[0]) if len(args) == 1 and isinstance(args[0], MirrorModule) else None
     return vars(*args) if module is None else {name: getattr(args[0], name) for name in vars(module)}
 
+
+def _mapped(fun: Any, *rest: Any) -> Any:
+    """Return ``map(fun, ...)``, which calls ``fun``."""
+    return map(replacement_in_calls(fun), *rest)
+
+
+def _partial_of(func: Any, /, *args: Any, **kwargs: Any) -> Any:
+    """Return ``functools.partial(func, ...)``, which calls ``func``."""
+    return partial(replacement_in_calls(func), *args, **kwargs)
+
+
+#: Replacements in calls that look up others.
+_MORE_CONVERSIONS: dict[Any, Any] = {vars: _attributes, map: _mapped, partial: _partial_of}
 
 #: Key under which a ``MirrorModule`` keeps its ``_NameLookup``. No name of a program can be equal to it.
 _LOOKUP_KEY = "⟨asked⟩"

@@ -58,6 +58,7 @@ from funcgrad.numpy_code.names import (
     is_mirrored,
     original_module,
     public_modules_of,
+    replacement_in_calls,
 )
 from funcgrad.numpy_code.random import PythonRandom
 from funcgrad.numpy_code.replacements import PLAIN_TYPES, LatestCache, Run, SmallCache, current_run
@@ -72,7 +73,7 @@ _CONTAINERS = _GROWING | {tuple, set, frozenset, MappingProxyType}
 
 _FUNCTIONS = (FunctionType, BuiltinFunctionType)
 #: Packages that are not rebuilt, but whose names are replaced.
-_MIRRORED = frozenset((*reading.READER_MODULES, *reading.TABLE_CLASSES, "importlib", "sympy", "sys"))
+_MIRRORED = frozenset((*reading.READER_MODULES, *reading.TABLE_CLASSES, "functools", "importlib", "sympy", "sys"))
 #: Function whose result is rebuilt: SymPy makes functions that compute with NumPy, SciPy and ``math``.
 _MAKER_OF_FUNCTIONS = ("sympy.utilities.lambdify", "lambdify")
 #: Modules of funcgrad whose functions have the names of NumPy's and SciPy's functions.
@@ -516,7 +517,8 @@ def _builtin_method(value: Any, translate: Any) -> Any:
 
 def _partial(value: Any, translate: Any) -> Any:
     kwargs = {name: translate(x)[0] for name, x in value.keywords.items()}
-    return type(value)(translate(value.func)[0], *[translate(x)[0] for x in value.args], **kwargs)
+    func = replacement_in_calls(translate(value.func)[0])
+    return type(value)(func, *[translate(x)[0] for x in value.args], **kwargs)
 
 
 def _composed(value: Any, translate: Any) -> Any:
