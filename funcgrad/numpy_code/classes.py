@@ -579,9 +579,13 @@ def _fetch_all(obj: Any, translate: Any) -> None:
     source = None if own is None else own.pop(SOURCE, None)
     if source is None:
         return
-    for name, value in list((_dict(source) or {}).items()):
+    given = dict(_dict(source) or {})
+    for name, value in given.items():
         if name not in own:
             own[name] = translate(value)[0]
+    ordered = {name: own[name] for name in given} | own  # a program may loop over the attributes
+    own.clear()
+    own.update(ordered)
     for name in _slots(type(source)):
         has, value = _raw(source, name)
         if has and not _raw(obj, name)[0]:

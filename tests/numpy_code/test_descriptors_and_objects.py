@@ -401,3 +401,26 @@ def test_public_names_of_a_rebuilt_class_are_those_of_the_program():
 
     assert grad(f)(1.0) == 1.0
     assert set(found) <= {"limit", "names"}
+
+
+class Layered:
+    """Object with attributes that need a replacement, lists and functions, between others."""
+
+    def __init__(self):
+        self.first = [2.0]
+        self.second = 3.0
+        self.rule = math.sin
+        self.third = 5.0
+
+    def weighted(self, x):
+        self.last = 7.0
+        values = [v for v in vars(self).values() if not callable(v)]
+        return sum(i * np.sum(v) for i, v in enumerate(values)) * self.rule(x)
+
+
+def test_attributes_of_an_object_keep_their_order():
+    def f(x):
+        return Layered.weighted(copy.copy(model), x)
+
+    model = Layered()
+    assert grad(model.weighted)(0.0) == grad(f)(0.0) == 3.0 + 10.0 + 21.0
