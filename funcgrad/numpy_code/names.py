@@ -355,14 +355,19 @@ def _attributes(*args: Any) -> Any:
     return vars(*args) if module is None else {name: getattr(args[0], name) for name in vars(module)}
 
 
+def called_class(fun: Any) -> Any:
+    """Return the replacement for a class that another function calls; a function is replaced where it is looked up."""
+    return replacement_in_calls(fun) if isinstance(fun, type) else fun
+
+
 def _mapped(fun: Any, *rest: Any) -> Any:
-    """Return ``map(fun, ...)``, which calls ``fun``."""
-    return map(replacement_in_calls(fun), *rest)
+    """Return ``map(fun, ...)``."""
+    return map(called_class(fun), *rest)
 
 
 def _partial_of(func: Any, /, *args: Any, **kwargs: Any) -> Any:
-    """Return ``functools.partial(func, ...)``, which calls ``func``."""
-    return partial(replacement_in_calls(func), *args, **kwargs)
+    """Return ``functools.partial(func, ...)``."""
+    return partial(called_class(func), *args, **kwargs)
 
 
 #: Replacements in calls that look up others.

@@ -54,11 +54,11 @@ from funcgrad.numpy_code.mathematics import NUMBER_MODULES
 from funcgrad.numpy_code.names import (
     Elementwise,
     MirrorModule,
+    called_class,
     counterpart,
     is_mirrored,
     original_module,
     public_modules_of,
-    replacement_in_calls,
 )
 from funcgrad.numpy_code.random import PythonRandom
 from funcgrad.numpy_code.replacements import PLAIN_TYPES, LatestCache, Run, SmallCache, current_run
@@ -517,7 +517,7 @@ def _builtin_method(value: Any, translate: Any) -> Any:
 
 def _partial(value: Any, translate: Any) -> Any:
     kwargs = {name: translate(x)[0] for name, x in value.keywords.items()}
-    func = replacement_in_calls(translate(value.func)[0])
+    func = called_class(translate(value.func)[0])
     return type(value)(func, *[translate(x)[0] for x in value.args], **kwargs)
 
 
