@@ -22,14 +22,11 @@ from funcgrad.numpy_code.array_classes import array_class
 from funcgrad.numpy_code.array_functions import PROTOCOLS, accepting_numpys
 from funcgrad.numpy_code.conversions import as_format_string
 from funcgrad.numpy_code.enumerations import SOURCE, enumeration, is_rebuilt_enumeration
+from funcgrad.numpy_code.metaclasses import STAMPS, TRANSLATE, members_of, rebuilt_metaclass
 from funcgrad.numpy_code.names import original_module
 from funcgrad.numpy_code.objects import DECORATED, rebuild_decorated
 from funcgrad.numpy_code.replacements import LatestCache
 
-#: Attribute under which a rebuilt class keeps the translator that built it.
-_TRANSLATE = "_⟨translate⟩"
-#: Attribute under which a rebuilt class keeps the members that it and its bases were built from.
-_STAMPS = "_⟨stamps⟩"
 _HEAP_TYPE = 1 << 9  # Python's flag of a class that Python code made
 
 
@@ -70,20 +67,20 @@ _Stamp = tuple[Any, Callable[[Any], Any], Any]
 
 
 def _stamp(cls: type, members: dict[str, Any]) -> list[_Stamp]:
-    names = [name for name in members if name in vars(cls)]
+    names = [name for name in members if name in members_of(cls)]
     get = operator.itemgetter(*names) if names else None
-    return [] if get is None else [(vars(cls), get, get(vars(cls)))]
+    return [] if get is None else [(members_of(cls), get, get(members_of(cls)))]
 
 
 def can_become_stale(made: Any) -> bool:
     """Whether ``made`` is a class that was rebuilt from one with methods or properties."""
-    return isinstance(made, type) and bool(vars(made).get(_STAMPS))
+    return isinstance(made, type) and bool(members_of(made).get(STAMPS))
 
 
 def is_up_to_date(made: type) -> bool:
     """Whether the class that ``made`` was built from, and its bases, still have the same methods and properties."""
     try:
-        for members, get, found in vars(made).get(_STAMPS, ()):
+        for members, get, found in members_of(made).get(STAMPS, ()):
             if get(members) != found:
                 return False
     except KeyError:  # a member is gone
@@ -102,35 +99,35 @@ def _rebuilt_class(cls: type, translate: Any, is_kept: Callable[[type], bool]) -
     bases = [b if is_kept(b) else class_of(b, translate, is_kept) for b in cls.__bases__]
     member = _lazy_member if _is_lenient(type(cls)) else _rebuilt_member
     theirs = _NAMEDTUPLE_MEMBERS if tuple in cls.__bases__ else ()
-    members = {name: member(value, translate) for name, value in vars(cls).items() if name not in theirs}
-    members = {name: member for name, member in members.items() if member is not vars(cls)[name]}
+    members = {name: member(value, translate) for name, value in members_of(cls).items() if name not in theirs}
+    members = {name: member for name, member in members.items() if member is not members_of(cls)[name]}
     members |= {name: accepting_numpys(members[name], translate) for name in PROTOCOLS if name in members}
     if is_namedtuple_class(cls) and not members and all(map(operator.is_, bases, cls.__bases__)):
         return cls  # no methods of the program
     constants = {
         name: _TranslatedAttribute(cls, name, translate)
-        for name, value in vars(cls).items()
+        for name, value in members_of(cls).items()
         if name not in members and _may_need_translation(name, value, translate)
     }
     names = {"__module__": cls.__module__, "__qualname__": cls.__qualname__, "__doc__": cls.__doc__}
-    if "__hash__" in vars(cls):  # otherwise a class that defines ``__eq__`` would have no hash
-        names["__hash__"] = vars(cls)["__hash__"]
+    if "__hash__" in members_of(cls):  # otherwise a class that defines ``__eq__`` would have no hash
+        names["__hash__"] = members_of(cls)["__hash__"]
     try:
-        kind = _rebuilt_metaclass(type(cls))
+        kind = rebuilt_metaclass(type(cls))
         others = [b for b in bases if b not in cls.__mro__]
         # only one of several tuple bases may add the place of ``__dict__``
         has_place = cls.__dictoffset__ or (is_namedtuple_class(cls) and others)
         first = cls if has_place else kind(cls.__name__, (cls,), _names_with_place(cls))
-        hooks = {**_attribute_hooks(cls, translate), "__original__": cls, _TRANSLATE: translate}
+        hooks = {**_attribute_hooks(cls, translate), "__original__": cls, TRANSLATE: translate}
         made = _derived(kind, cls, (first, *others), {**names, **members, **hooks})
     except Exception:  # the class does not allow subclasses
         return cls
-    above = [stamp for base in bases if not is_kept(base) for stamp in vars(base).get(_STAMPS, ())]
+    above = [stamp for base in bases if not is_kept(base) for stamp in members_of(base).get(STAMPS, ())]
     for name, constant in constants.items():  # afterwards, because the metaclass may compute with the members
         type.__setattr__(made, name, constant)
-    type.__setattr__(made, _STAMPS, (*_stamp(cls, members | constants), *above))
-    if "__parameters__" in vars(cls):  # ``Generic`` sets it for each subclass, and finds none for this one
-        type.__setattr__(made, "__parameters__", vars(cls)["__parameters__"])
+    type.__setattr__(made, STAMPS, (*_stamp(cls, members | constants), *above))
+    if "__parameters__" in members_of(cls):  # ``Generic`` sets it for each subclass, and finds none for this one
+        type.__setattr__(made, "__parameters__", members_of(cls)["__parameters__"])
     return made
 
 
@@ -144,7 +141,7 @@ def _names_with_place(cls: type) -> dict[str, Any]:
 
 def _builder(cls: type) -> Callable[[type, Any, Callable[[type], bool]], type] | None:
     """Return the function that rebuilds a class; None for a class that is used unchanged."""
-    if "__original__" in vars(cls):
+    if "__original__" in members_of(cls):
         return None
     if is_array_class(cls):
         return _array_class
@@ -240,52 +237,9 @@ def with_original_namedtuples(out: Any) -> Any:
         return out
     found = [with_original_namedtuples(x) for x in out]
     if issubclass(kind, tuple) and has_rebuilt_class(out):
-        return tuple.__new__(vars(kind)["__original__"], found)
+        return tuple.__new__(members_of(kind)["__original__"], found)
     is_same = kind not in (tuple, list) or all(map(operator.is_, found, out))
     return out if is_same else kind(found)
-
-
-_KINDS: dict[type, type] = {}
-
-
-def _rebuilt_metaclass(kind: Any) -> Any:
-    """Return the rebuilt metaclass, for which instances of the original class are instances of the rebuilt class."""
-    found = _KINDS.get(kind)
-    if found is None:
-        namespace = {
-            "__instancecheck__": lambda cls, x: (
-                isinstance(x, vars(cls)["__original__"])
-                if "__original__" in vars(cls)
-                else kind.__instancecheck__(cls, x)
-            ),
-            "__subclasscheck__": lambda cls, x: (
-                vars(cls)["__original__"] in type.mro(x)  # an abstract class asks its subclasses
-                if "__original__" in vars(cls)
-                else kind.__subclasscheck__(cls, x)
-            ),
-            "__subclasses__": lambda cls: _subclasses(cls, kind),
-        }
-        if type(kind.__call__) is FunctionType:
-            namespace["__call__"] = _call_rebuilt
-        # metaclasses that the bases may have
-        above = [_rebuilt_metaclass(base) for base in kind.__bases__ if base is not object]
-        found = _KINDS[kind] = type(kind)(kind.__name__, (kind, *above), namespace)
-    return found
-
-
-def _call_rebuilt(cls: Any, *args: Any, **kwargs: Any) -> Any:
-    """Make an object of a rebuilt class by the method ``__call__`` of the program's metaclass, rebuilt."""
-    call, translate = type(vars(cls).get("__original__", cls)).__call__, vars(cls).get(_TRANSLATE)
-    if translate is None:
-        return call(cls, *args, **kwargs)
-    return translate(translate(call)[0](cls, *args, **kwargs))[0]  # it may return an object that was made before
-
-
-def _subclasses(cls: Any, kind: Any) -> list[type]:
-    """Return the replacements for the classes that a program derived from the original of ``cls``."""
-    source, translate = cls.__dict__.get("__original__", cls), cls.__dict__.get(_TRANSLATE)
-    found = kind.__subclasses__(source)
-    return found if translate is None else [translate(c)[0] for c in found if "__original__" not in vars(c)]
 
 
 def _function_of(member: Any) -> Any:
@@ -311,12 +265,14 @@ class _LazyMember:
         functions = (member.fget, member.fset, member.fdel) if type(member) is property else (_function_of(member),)
         lasts = [self.translate(f)[1] for f in functions if f is not None]
         built = _rebuilt_member(member, self.translate)
-        if all(lasts) and self.owner is not None and vars(self.owner).get(self.name) is self:
+        if all(lasts) and self.owner is not None and members_of(self.owner).get(self.name) is self:
             type.__setattr__(self.owner, self.name, built)
         return built
 
     def __get__(self, obj: Any, cls: type | None = None) -> Any:
         return self.rebuild().__get__(obj, cls)
+
+    member_for_program = rebuild
 
     @property
     def __isabstractmethod__(self) -> bool:
@@ -345,13 +301,16 @@ class _TranslatedAttribute:
         self.owner, self.name, self.translate = owner, name, translate
 
     def __get__(self, obj: Any, cls: type | None = None) -> Any:
-        value = vars(self.owner).get(self.name, _GONE)
+        value = members_of(self.owner).get(self.name, _GONE)
         if value is _GONE:
             raise AttributeError(f"type object {self.owner.__name__!r} has no attribute {self.name!r}")
         found, always = self.translate(value)
         if not always and type(value) is not np.ndarray:
             self.translate.memo().setdefault(id(value), (value, found))  # a table is translated once per run
         return found
+
+    def member_for_program(self) -> Any:
+        return self.__get__(None)
 
 
 _GONE: Any = object()
@@ -503,7 +462,7 @@ _DICTS = LatestCache()
 def _dict_of(kind: type) -> tuple[Any, Any]:
     """Return the getter and the setter of the attribute dictionary of a class's objects."""
     for cls in kind.__mro__:
-        found = vars(cls).get("__dict__")
+        found = members_of(cls).get("__dict__")
         if found is not None and type(found) is not property:
             return found.__get__, found.__set__
     return lambda obj: None, None
@@ -593,7 +552,12 @@ def _fetch_all(obj: Any, translate: Any) -> None:
 
 
 def _slots(cls: type) -> list[str]:
-    return [name for base in cls.__mro__ for name, member in vars(base).items() if type(member) is MemberDescriptorType]
+    return [
+        name
+        for base in cls.__mro__
+        for name, member in members_of(base).items()
+        if type(member) is MemberDescriptorType
+    ]
 
 
 def _holds_data_of_c(kind: type) -> bool:
@@ -601,7 +565,7 @@ def _holds_data_of_c(kind: type) -> bool:
 
     Containers of Python do not count.
     """
-    made_in_c = (base for base in kind.__mro__ if type(vars(base).get("__new__")) is BuiltinMethodType)
+    made_in_c = (base for base in kind.__mro__ if type(members_of(base).get("__new__")) is BuiltinMethodType)
     return next(made_in_c, object) not in _OPEN
 
 
@@ -623,9 +587,9 @@ def _object_viewer(kind: type, cls: type, translate: Any) -> Callable[[Any], Any
     made, dict_of, set_dict = partial(object.__new__, cls), _dict_of(kind)[0], _dict_of(cls)[1]
     unreplaced, read = translate.unreplaced_types, translate.array_attributes
     read_only_buffer = translate.read_only_buffer
-    stamps = vars(cls).get(_STAMPS, ())
+    stamps = members_of(cls).get(STAMPS, ())
     # a ``__getattribute__`` of the program may read by ``object.__getattribute__``, which calls no ``__getattr__``
-    at_once = any("__getattribute__" in vars(base) for base in kind.__mro__[:-1])
+    at_once = any("__getattribute__" in members_of(base) for base in kind.__mro__[:-1])
     slots = _slots(kind) if at_once else []
 
     def rebuild_and_view(obj: Any) -> Any:
@@ -693,7 +657,7 @@ def _fill_slots(view: Any, obj: Any, slots: list[str], translate: Any) -> None:
 
 def has_rebuilt_class(obj: Any) -> bool:
     """Whether the class of ``obj`` was rebuilt."""
-    return "__original__" in vars(type(obj)) and isinstance(vars(type(obj))["__original__"], type)
+    return "__original__" in members_of(type(obj)) and isinstance(members_of(type(obj))["__original__"], type)
 
 
 def viewed_object(obj: Any) -> Any:
@@ -714,7 +678,7 @@ def plain_copy(obj: Any, plain: Callable[[Any], Any]) -> Any:
     for name, value in own.items():
         if name not in given or not _is_unchanged(value, given[name]):
             given[name] = plain_copy(value, plain) if has_rebuilt_class(value) else plain(value)
-    made = object.__new__(vars(type(obj)).get("__original__", type(obj)))
+    made = object.__new__(members_of(type(obj)).get("__original__", type(obj)))
     _dict(made).update(given)
     return made
 
@@ -732,7 +696,7 @@ def original(obj: Any) -> Any:
         elif isinstance(value, ModuleType):  # such as an array namespace, which SciPy compares
             own[name] = original_module(value) or value
     with suppress(TypeError):  # a class with slots only has no room for the ``__dict__`` of its view
-        obj.__class__ = vars(type(obj))["__original__"]
+        obj.__class__ = members_of(type(obj))["__original__"]
     return obj
 
 

@@ -22,6 +22,7 @@ from funcgrad.numpy.concretization import as_number, as_python, check_text, conc
 from funcgrad.numpy.creation import as_buffer
 from funcgrad.numpy.tables import unlabel_number
 from funcgrad.numpy.texts import TracedText, has_all_digits
+from funcgrad.numpy_code.metaclasses import members_of
 from funcgrad.numpy_code.replacements import current_run, is_worker
 from funcgrad.primitives.arithmetic import complex_of
 from funcgrad.writable import CONSTANTS, Proxy, is_buffer, make_buffer
@@ -372,7 +373,7 @@ def super_of(cls: Any, *rest: Any) -> Any:
 
     Otherwise ``super`` of a rebuilt class would find the user's class next, and its methods would run twice.
     """
-    return super(vars(cls).get("__original__", cls) if isinstance(cls, type) else cls, *rest)
+    return super(members_of(cls).get("__original__", cls) if isinstance(cls, type) else cls, *rest)
 
 
 #: Replacements for classes and functions in calls; for ``super``, in calls with a class.
