@@ -634,6 +634,7 @@ def _container_view(
         view = tuple.__new__(cls, [translate(x)[0] for x in tuple.__iter__(obj)])
     else:
         view = container_base.__new__(cls)
+        translate.memo().setdefault(id(obj), (obj, view))  # ``obj`` may refer to itself
         if issubclass(container_base, dict):
             container_base.update(view, translate(dict(obj))[0])
         else:

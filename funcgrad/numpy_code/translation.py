@@ -48,6 +48,7 @@ from funcgrad.numpy_code.compiled import Factors, is_compiled, python_counterpar
 from funcgrad.numpy_code.conversions import ABSTRACT, as_format_string, method_of_float, with_writable_results
 from funcgrad.numpy_code.examples import is_public, with_example_loop
 from funcgrad.numpy_code.functions import has_same_values, rebuild, rebuild_lru_cache, rebuild_singledispatch
+from funcgrad.numpy_code.holders import HOLDERS
 from funcgrad.numpy_code.kernels import MODULES_WITH_REPLACEMENTS, kernel, with_wrapper
 from funcgrad.numpy_code.libraries import KEPT_PACKAGES, REBUILT_METHODS, is_kept, package_of
 from funcgrad.numpy_code.mathematics import NUMBER_MODULES
@@ -547,6 +548,7 @@ _REBUILDERS: dict[Any, Callable[[Any, Any], Any]] = {
     np.vectorize: _vectorized,
     fnp.vectorize: _vectorized,
     functools._lru_cache_wrapper: lambda value, translate: kernel(value) or rebuild_lru_cache(value, translate)[0],
+    **HOLDERS,
     **objects.REBUILDERS,
     "builtins.SuperLU": lambda value, translate: Factors(value),
     "numba.core.registry.CPUDispatcher": lambda value, translate: translate(value.py_func)[0],
