@@ -150,7 +150,11 @@ def type_of(*args: Any) -> Any:
     """Return ``type(x)``; for a traced value, the type of the value behind it."""
     if len(args) != 1 or not issubclass(type(args[0]), Tracer):
         found = type(*args)
-        return found.type_of(args[0]) if hasattr(found, "type_of") and len(args) == 1 else found
+        if len(args) != 1:
+            return found
+        if issubclass(found, type):
+            return args[0].__class__  # a rebuilt class has a metaclass of its own
+        return found.type_of(args[0]) if hasattr(found, "type_of") else found
     x = args[0]
     if is_jax_tracer(plain_value(x)):  # code compiled for JAX was written for NumPy
         return np.ndarray if x.shape else x.dtype.type

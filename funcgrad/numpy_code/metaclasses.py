@@ -43,6 +43,7 @@ def rebuilt_metaclass(kind: Any) -> Any:
             ),
             "__subclasses__": lambda cls: _subclasses(cls, kind),
             "__dict__": property(_members_for_program),
+            "__class__": property(lambda cls: kind),
         }
         if type(kind.__call__) is FunctionType:
             namespace["__call__"] = _call_rebuilt

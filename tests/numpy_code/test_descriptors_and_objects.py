@@ -1,6 +1,7 @@
 """Descriptors of a program's classes, whose methods are rebuilt as properties are, and arrays of objects."""
 
 import copy
+import enum
 import functools
 import hashlib
 import math
@@ -461,3 +462,64 @@ def test_attributes_of_an_object_keep_their_order():
 
     model = Layered()
     assert grad(model.weighted)(0.0) == grad(f)(0.0) == 3.0 + 10.0 + 21.0
+
+
+class Plain:
+    """Class of Python's own metaclass."""
+
+    def at(self, x):
+        return math.sin(x)
+
+
+class Counting(type):
+    """Metaclass of a program."""
+
+
+class Counted(metaclass=Counting):
+    def at(self, x):
+        return math.sin(x)
+
+
+class Row(np.ndarray):
+    """Array with a name, which its constructor needs."""
+
+    def __new__(cls, data, name):
+        made = np.asarray(data).view(cls)
+        made.name = name
+        return made
+
+    def __array_finalize__(self, source):
+        self.name = getattr(source, "name", None)
+
+
+class Color(enum.Enum):
+    RED = 1.0
+
+    def at(self, x):
+        return self.value * math.sin(x)
+
+
+def test_code_may_ask_for_the_class_of_a_class():
+    """Code that takes a class or an object, and asks `type(x) == type` which one it got, takes the same branch."""
+
+    def f(x):
+        kinds = [type(kind) for kind in (Plain, Counted, Row, Color)]
+        assert kinds == [type, Counting, type, enum.EnumMeta]
+        assert kinds == [kind.__class__ for kind in (Plain, Counted, Row, Color)]
+        made = [kind() if type(kind) == type else kind for kind in (Plain, Plain())]  # noqa: E721
+        made.append(type(Counted)("Further", (Counted,), {})())
+        return sum(one.at(x) for one in made) + Color.RED.at(x) + Row([x, x], "a").sum()
+
+    assert grad(f)(0.0) == 6.0
+
+
+def test_copies_of_an_array_of_a_program_keep_its_class():
+    def f(x):
+        row = Row(x, "a")
+        deep, shallow = copy.deepcopy(row), copy.copy(row)
+        deep[0] = 5.0
+        shallow *= 2.0
+        assert (type(deep), deep.name, shallow.name) == (Row, "a", "a")
+        return (row * shallow + deep).sum()
+
+    assert grad(f)(np.array([1.0, 2.0])).tolist() == [4.0, 9.0]
