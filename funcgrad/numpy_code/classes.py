@@ -22,7 +22,7 @@ from funcgrad.numpy_code.array_classes import array_class
 from funcgrad.numpy_code.array_functions import PROTOCOLS, accepting_numpys
 from funcgrad.numpy_code.conversions import as_format_string
 from funcgrad.numpy_code.enumerations import SOURCE, enumeration, is_rebuilt_enumeration
-from funcgrad.numpy_code.metaclasses import STAMPS, TRANSLATE, members_of, rebuilt_metaclass
+from funcgrad.numpy_code.metaclasses import STAMPS, TRANSLATE, members_of, mro_of, rebuilt_metaclass
 from funcgrad.numpy_code.names import original_module
 from funcgrad.numpy_code.objects import DECORATED, rebuild_decorated
 from funcgrad.numpy_code.replacements import LatestCache
@@ -90,7 +90,7 @@ def is_up_to_date(made: type) -> bool:
 
 def forget(cls: type, translate: Any) -> None:
     """Drop the rebuilt ``cls`` and its bases, so that the next request rebuilds them."""
-    for kind in cls.__mro__:
+    for kind in mro_of(cls):
         translate.classes.pop(kind, None)
         translate.viewers.pop(kind, None)
 
@@ -114,7 +114,7 @@ def _rebuilt_class(cls: type, translate: Any, is_kept: Callable[[type], bool]) -
         names["__hash__"] = members_of(cls)["__hash__"]
     try:
         kind = rebuilt_metaclass(type(cls))
-        others = [b for b in bases if b not in cls.__mro__]
+        others = [b for b in bases if b not in mro_of(cls)]
         # only one of several tuple bases may add the place of ``__dict__``
         has_place = cls.__dictoffset__ or (is_namedtuple_class(cls) and others)
         first = cls if has_place else kind(cls.__name__, (cls,), _names_with_place(cls))
@@ -126,6 +126,8 @@ def _rebuilt_class(cls: type, translate: Any, is_kept: Callable[[type], bool]) -
     for name, constant in constants.items():  # afterwards, because the metaclass may compute with the members
         type.__setattr__(made, name, constant)
     type.__setattr__(made, STAMPS, (*_stamp(cls, members | constants), *above))
+    if hasattr(cls, "__slots__"):  # ``first`` may have others
+        type.__setattr__(made, "__slots__", cls.__slots__)
     if "__parameters__" in members_of(cls):  # ``Generic`` sets it for each subclass, and finds none for this one
         type.__setattr__(made, "__parameters__", members_of(cls)["__parameters__"])
     return made
@@ -194,7 +196,7 @@ def _may_differ(cls: type) -> bool:
         return True
     if isinstance(cls, EnumMeta) or issubclass(cls, BaseException) or tree.is_container(cls):
         return False
-    return all(base in _OPEN or base.__flags__ & _HEAP_TYPE for base in cls.__mro__)
+    return all(base in _OPEN or base.__flags__ & _HEAP_TYPE for base in mro_of(cls))
 
 
 #: Classes of Python whose objects hold nothing except what a program puts into them.
@@ -461,7 +463,7 @@ _DICTS = LatestCache()
 
 def _dict_of(kind: type) -> tuple[Any, Any]:
     """Return the getter and the setter of the attribute dictionary of a class's objects."""
-    for cls in kind.__mro__:
+    for cls in mro_of(kind):
         found = members_of(cls).get("__dict__")
         if found is not None and type(found) is not property:
             return found.__get__, found.__set__
@@ -554,7 +556,7 @@ def _fetch_all(obj: Any, translate: Any) -> None:
 def _slots(cls: type) -> list[str]:
     return [
         name
-        for base in cls.__mro__
+        for base in mro_of(cls)
         for name, member in members_of(base).items()
         if type(member) is MemberDescriptorType
     ]
@@ -565,7 +567,7 @@ def _holds_data_of_c(kind: type) -> bool:
 
     Containers of Python do not count.
     """
-    made_in_c = (base for base in kind.__mro__ if type(members_of(base).get("__new__")) is BuiltinMethodType)
+    made_in_c = (base for base in mro_of(kind) if type(members_of(base).get("__new__")) is BuiltinMethodType)
     return next(made_in_c, object) not in _OPEN
 
 
@@ -589,7 +591,7 @@ def _object_viewer(kind: type, cls: type, translate: Any) -> Callable[[Any], Any
     read_only_buffer = translate.read_only_buffer
     stamps = members_of(cls).get(STAMPS, ())
     # a ``__getattribute__`` of the program may read by ``object.__getattribute__``, which calls no ``__getattr__``
-    at_once = any("__getattribute__" in members_of(base) for base in kind.__mro__[:-1])
+    at_once = any("__getattribute__" in members_of(base) for base in mro_of(kind)[:-1])
     slots = _slots(kind) if at_once else []
 
     def rebuild_and_view(obj: Any) -> Any:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from threading import get_ident
 from types import FunctionType, MappingProxyType
 from typing import Any
 
-__all__ = ["STAMPS", "TRANSLATE", "members_of", "rebuilt_metaclass"]
+__all__ = ["STAMPS", "TRANSLATE", "members_of", "mro_of", "rebuilt_metaclass"]
 
 #: Attribute under which a rebuilt class keeps the translator that built it.
 TRANSLATE = "_⟨translate⟩"
@@ -20,8 +21,9 @@ _ADDED = frozenset(
     )
 )
 
-#: What a class itself holds: ``vars(cls)``, which a metaclass may redefine.
-members_of = type.__dict__["__dict__"].__get__
+#: What a class itself holds, ``vars(cls)``, and ``cls.__mro__``: a rebuilt metaclass redefines both for the program.
+members_of, mro_of = type.__dict__["__dict__"].__get__, type.__dict__["__mro__"].__get__
+_BASES = type.__dict__["__bases__"]
 
 _KINDS: dict[type, type] = {}
 
@@ -36,13 +38,12 @@ def rebuilt_metaclass(kind: Any) -> Any:
                 if "__original__" in members_of(cls)
                 else kind.__instancecheck__(cls, x)
             ),
-            "__subclasscheck__": lambda cls, x: (
-                members_of(cls)["__original__"] in type.mro(x)  # an abstract class asks its subclasses
-                if "__original__" in members_of(cls)
-                else kind.__subclasscheck__(cls, x)
-            ),
+            "__subclasscheck__": lambda cls, x: _is_subclass(cls, x, kind),
             "__subclasses__": lambda cls: _subclasses(cls, kind),
             "__dict__": property(_members_for_program),
+            "__mro__": property(_mro_for_program),
+            "__bases__": property(_bases_for_program, _BASES.__set__),
+            "__base__": property(_base_for_program),
             "__class__": property(lambda cls: kind),
         }
         if type(kind.__call__) is FunctionType:
@@ -62,6 +63,48 @@ def _members_for_program(cls: type) -> Mapping[str, Any]:
     found = {name: _for_program(own.get(name, value)) for name, value in given.items()}
     written = {name: value for name, value in own.items() if name not in given and name not in _ADDED}
     return MappingProxyType({**found, **written})
+
+
+def _mro_for_program(cls: type) -> tuple[type, ...]:
+    """Return ``cls.__mro__`` without the classes from which rebuilt ones are derived."""
+    known = [(kind, members_of(kind)) for kind in mro_of(cls)]
+    hidden = {own["__original__"] for _, own in known if STAMPS in own}
+    return tuple([kind for kind, own in known if kind not in hidden and (STAMPS in own or "__original__" not in own)])
+
+
+def _bases_for_program(cls: type) -> tuple[type, ...]:
+    own = members_of(cls)
+    if STAMPS not in own:
+        return _BASES.__get__(cls)  # type: ignore[no-any-return]
+    return tuple([own[TRANSLATE](base)[0] for base in own["__original__"].__bases__])
+
+
+def _base_for_program(cls: type) -> type:
+    own = members_of(cls)
+    if STAMPS not in own:
+        return type.__dict__["__base__"].__get__(cls)  # type: ignore[no-any-return]
+    return own[TRANSLATE](own["__original__"].__base__)[0]  # type: ignore[no-any-return]
+
+
+def _is_subclass(cls: Any, x: Any, kind: Any) -> bool:
+    """Return ``issubclass(x, cls)``; of a rebuilt class, what its original answers."""
+    source = members_of(cls).get("__original__")
+    if source is None:
+        return kind.__subclasscheck__(cls, x)  # type: ignore[no-any-return]
+    if source in type.mro(x):
+        return True
+    question = source, members_of(x).get("__original__", x), get_ident()
+    if kind.__subclasscheck__ == type.__subclasscheck__ or question in _QUESTIONS:
+        return False  # an abstract class also asks its subclasses, such as ``cls``
+    _QUESTIONS.add(question)
+    try:
+        return kind.__subclasscheck__(*question[:2])  # type: ignore[no-any-return]
+    finally:
+        _QUESTIONS.discard(question)
+
+
+#: Pairs of classes that a thread is comparing.
+_QUESTIONS: set[tuple[type, type, int]] = set()
 
 
 def _for_program(member: Any) -> Any:

@@ -1,5 +1,6 @@
 """Descriptors of a program's classes, whose methods are rebuilt as properties are, and arrays of objects."""
 
+import abc
 import copy
 import enum
 import functools
@@ -523,3 +524,70 @@ def test_copies_of_an_array_of_a_program_keep_its_class():
         return (row * shallow + deep).sum()
 
     assert grad(f)(np.array([1.0, 2.0])).tolist() == [4.0, 9.0]
+
+
+class Shape:
+    """Base of classes with parameters that a program collects over the bases."""
+
+    size = 2.0
+
+
+class Square(Shape):
+    corners = 4.0
+
+    def parameters(self):
+        return [v for kind in type(self).__mro__ for v in vars(kind).values() if isinstance(v, float)]
+
+    def at(self, x):
+        return sum(self.parameters()) * math.sin(x)
+
+
+def test_bases_of_a_rebuilt_class_are_those_of_the_program():
+    def f(x):
+        kind = type(square)
+        assert [base.__name__ for base in kind.__mro__] == ["Square", "Shape", "object"]
+        assert (kind.__bases__, kind.__base__, Shape.__bases__) == ((Shape,), Shape, (object,))
+        further = type("Further", (Square,), {"more": 5.0})
+        assert further.__bases__ == (Square,)
+        return square.at(x) + further().at(x)
+
+    square = Square()
+    assert grad(f)(0.0) == 6.0 + 11.0
+
+
+class Slotted:
+    """Object without a dictionary, whose attributes a program looks up by its slots."""
+
+    __slots__ = ("left", "right")
+
+    def __init__(self):
+        self.left, self.right = 2.0, 3.0
+
+    def at(self, x):
+        return sum(getattr(self, name) for name in self.__slots__) * math.sin(x)
+
+
+def test_slots_of_a_rebuilt_class_are_those_of_the_program():
+    assert grad(Slotted().at)(0.0) == 5.0
+    assert grad(lambda x: Slotted().at(x))(0.0) == 5.0
+
+
+class Readable(abc.ABC):
+    """Abstract class under which a program registers others."""
+
+    @abc.abstractmethod
+    def at(self, x): ...
+
+
+Readable.register(Slotted)
+
+
+def test_registered_classes_are_subclasses_of_an_abstract_class():
+    def f(x):
+        assert isinstance(slotted, Readable)
+        assert issubclass(Slotted, Readable)
+        assert not isinstance(square, Readable)
+        return slotted.at(x) + square.at(x)
+
+    slotted, square = Slotted(), Square()
+    assert grad(f)(0.0) == 11.0
