@@ -35,6 +35,8 @@ ndarray = np.ndarray
 _NUMPY = frozenset((ndarray, float, int, np.float64))
 #: Value of ``Tracer.link`` that marks a buffer whose array is shared, so that a write copies the array first.
 COPY_ON_WRITE: Final = object()
+#: Value of ``View.locked``, see there.
+ONCE: Final = object()
 #: Ratio of sizes from which on a part of an array is small compared with the whole.
 _SMALL_PART = 4
 #: One step in taking a view: a function of the base, and its parameters.
@@ -199,7 +201,8 @@ class View:
     Attributes:
         root: the tracer from which the view was taken, which is not a view itself.
         steps: the steps from the root to the view.
-        locked: whether the view is read-only, like the result of ``numpy.diagonal``.
+        locked: whether the view is read-only, like the result of ``numpy.diagonal``; ``ONCE`` if it shows an element
+            several times, and a write may name it once only.
         has_own_memory: whether the value may have its own memory, with another layout than NumPy's view, see
             ``views.copy_small_part``.
     """
@@ -208,7 +211,7 @@ class View:
 
     root: Tracer
     steps: tuple[ViewStep, ...]
-    locked: bool
+    locked: Any
     has_own_memory: bool
 
     def take(self, x: Any) -> Any:

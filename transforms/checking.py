@@ -240,7 +240,7 @@ def _check(
 ) -> None:
     """Check the derivatives of ``d.fun``, then the derivatives of these derivatives."""
     directions = [random_like(rng, x) for x in d.point]
-    cts = [random_like(rng, np.ones_like(y)) for y in d.value]
+    cts = [random_like(rng, np.ones_like(y)).astype(backend.dtype_of(y)) for y in d.value]
     measured: Measured | None = None
     for mode in modes:
         if mode == "fwd":

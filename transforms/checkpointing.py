@@ -270,8 +270,8 @@ def checkpoint_chain(
     """Run ``carry = step(carry, x)`` over ``xs`` and keep few carries; reverse mode recomputes the others.
 
     Values equal those of the loop bit for bit, and so do derivatives with respect to ``init``, ``xs``, ``args``
-    and the values that the steps close over. With ``budget`` carries kept, ``binomial(budget + 1 + r, r)`` steps need
-    at most ``r`` repeats of any step.
+    and the values that the steps close over. With ``budget`` carries kept, ``binomial(budget + 1 + r, r)`` steps take
+    about ``r`` repeats of each step.
 
     Args:
         step: ``step(carry, x, *args) -> carry``, without ``x`` when ``xs`` is None; or a list of such
@@ -279,8 +279,8 @@ def checkpoint_chain(
         init: the first carry, a pytree.
         xs: an array or a pytree of arrays, whose first axes the steps go along; or an iterable of other items: a
             range, or a generator, whose length may be unknown.
-        budget: how many carries besides the first may be kept at a time. By default the smallest number with which no
-            step is repeated more than twice; 32 if the length is unknown.
+        budget: how many carries besides the first may be kept at a time. By default the smallest number with which
+            steps are repeated about twice; 32 if the length is unknown.
         length: the number of steps, if neither ``xs`` nor ``step`` tells it.
         args: more arguments of every step.
         store: a folder for the kept carries, in place of memory. An unnamed file holds the carries, so nothing is left

@@ -12,6 +12,7 @@ from funcgrad.batching import BatchTrace, named_axes
 from funcgrad.errors import AxisNameError, ShapeError
 from funcgrad.kinds.linear import reduce_sum
 from funcgrad.primitives import collective
+from funcgrad.primitives.comparison import where
 from funcgrad.primitives.indexing import getitem
 from funcgrad.transforms.vectorize import moveaxis
 from funcgrad.typing import Array, PyTree
@@ -44,10 +45,11 @@ def axis_index(axis_name: Any) -> Array:
 
 
 def all_gather(x: PyTree, axis_name: Any, axis: int = 0) -> PyTree:
-    """Stack the values of ``x`` in all examples along the axis ``axis_name``, at ``axis`` (non-negative).
+    """Stack the values of ``x`` in all examples along the axis ``axis_name``, at ``axis`` of the result.
 
     Raises:
         NameError: no enclosing ``vmap`` has this axis name.
+        ValueError: the result has no such axis.
 
     Example:
         >>> import numpy as np
@@ -57,7 +59,17 @@ def all_gather(x: PyTree, axis_name: Any, axis: int = 0) -> PyTree:
                [1., 2.]])
     """
     over = _axis("all_gather", axis_name)
-    return tree.map(lambda leaf: moveaxis(_gather(leaf, over), 0, axis), x)
+
+    def stacked(leaf: Any) -> Any:
+        rank = len(backend.shape_of(leaf)) + 1
+        if not -rank <= axis < rank:
+            raise ShapeError(
+                f"all_gather: axis must be from {-rank} to {rank - 1} for a value of {rank - 1} axes, got {axis}. Pass "
+                "the place of the new axis."
+            )
+        return moveaxis(_gather(leaf, over), 0, axis % rank)
+
+    return tree.map(stacked, x)
 
 
 def _gather(x: Any, over: BatchTrace) -> Any:
@@ -135,7 +147,7 @@ def ppermute(x: PyTree, axis_name: Any, perm: Sequence[tuple[int, int]]) -> PyTr
 
     Raises:
         NameError: no enclosing ``vmap`` has this axis name.
-        ValueError: a pair names an example that does not exist.
+        ValueError: a pair names an example that does not exist, or two pairs send to one example.
 
     Example:
         >>> import numpy as np
@@ -144,18 +156,23 @@ def ppermute(x: PyTree, axis_name: Any, perm: Sequence[tuple[int, int]]) -> PyTr
         array([0., 1., 2.])
     """
     over = _axis("ppermute", axis_name)
-    source, receives = np.zeros(over.size, int), np.zeros(over.size)
+    source, receives = np.zeros(over.size, int), np.zeros(over.size, bool)
     for start, stop in perm:
         if not (0 <= start < over.size and 0 <= stop < over.size):
             raise ShapeError(
                 f"ppermute: perm must name examples from 0 to {over.size - 1}, got {(start, stop)}. Pass pairs "
                 "(from, to)."
             )
-        source[stop], receives[stop] = start, 1
+        if receives[stop]:
+            raise ShapeError(
+                f"ppermute: an example receives from one example at most, got two pairs to {stop}. Add the values with "
+                "psum, or send them in two calls."
+            )
+        source[stop], receives[stop] = start, True
     index = axis_index(axis_name)
 
     def permuted(leaf: Any) -> Any:
-        mask = receives.astype(backend.dtype_of(leaf))
-        return getitem(_gather(leaf, over), getitem(source, index)) * getitem(mask, index)
+        received = getitem(_gather(leaf, over), getitem(source, index))
+        return where(getitem(receives, index), received, backend.dtype_of(leaf).type(0))
 
     return tree.map(permuted, x)

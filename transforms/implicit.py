@@ -68,7 +68,7 @@ class _VectorConversion:
         """Return the tree with the entries of ``vector``."""
         leaves, start = [], 0
         for (shape, dtype), size in zip(self.avals, self.sizes, strict=True):
-            part = fnp.reshape(vector[start : start + size], shape)
+            part = fnp.reshape(vector[start : start + size], shape) if shape else vector[start]  # a number stays one
             leaves.append(part if backend.dtype_of(part) == dtype else part.astype(dtype))
             start += size
         return tree.unflatten(self.spec, leaves)

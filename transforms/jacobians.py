@@ -57,10 +57,11 @@ def jacrev(
 
     Returns:
         A function of the same arguments. Its result has the tree of the output. Each leaf is replaced by the
-        tree of the input, with leaves of shape ``output.shape + input.shape``.
+        tree of the input, with leaves of shape ``output.shape + input.shape``. For a real function of complex
+        inputs these are du/dx - i du/dy, as in ``grad``.
 
     Raises:
-        TypeError: integer or complex values without the option for them.
+        TypeError: integer inputs, or complex results, without the option for them; integer results.
 
     Example:
         >>> import numpy as np

@@ -8,6 +8,10 @@ Otherwise central differences with steps halved again and again are extrapolated
 (Richardson's scheme). The value is the entry of the extrapolation table that disagrees least with its
 neighbours (Ridders' choice), and the amount of the disagreement is the error estimate.
 
+A function may compute in single precision where nothing shows it. So its rounding errors are measured too, from the
+sixth and fifth differences of a few near values (Hamming's method, as in Moré and Wild, "Estimating computational
+noise"): differences of a smooth function vanish there, and rounding errors remain.
+
 A direction costs a few dozen values of f, whatever the dimension.
 """
 
@@ -16,6 +20,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import KW_ONLY, dataclass, field
+from math import comb
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -31,6 +36,8 @@ RELATIVE_ERROR = 1e-11  # relative error at which no smaller step is tried
 CONFIRMING_ERROR = 1e-8  # relative error at which no smaller step is tried if differences only confirm a complex step
 ACCURATE_FRACTION = 1e-2  # fraction of the allowed error of a derivative at which its measurement is accurate enough
 COMPLEX_STEP = 1e-30
+NOISE_STEP = 2.0**-17  # spacing of the values whose differences show rounding errors
+COARSE_NOISE = 1e-12  # relative rounding error above which a function does not compute in double precision
 
 
 class Estimate(NamedTuple):
@@ -135,10 +142,11 @@ class Referee:
     real: bool = True
     allowed: Callable[[np.ndarray], Any] | None = None
     middle: np.ndarray | None = field(default=None, init=False)
+    _known_noise: np.ndarray | None = field(default=None, init=False)
 
     def first_derivative(self, direction: Leaves) -> Measured:
         """Return the derivative along ``direction``."""
-        exact = self._complex_step(self.point, direction)
+        exact = None if np.any(self._noise(direction)) else self._complex_step(self.point, direction)
         if exact is not None:
             measured = _measure_slope(self._values_on_both_sides(direction), "differences", CONFIRMING_ERROR)
             if np.all(abs(exact - measured.value) <= _complex_step_tolerance(measured)):
@@ -171,10 +179,10 @@ class Referee:
     def _values_on_both_sides(self, direction: Leaves) -> Iterator[ValuesOnBothSides]:
         if self.middle is None:
             self.middle = self._values_at(0.0, direction)
-        middle = self.middle
+        middle, noise = self.middle, self._noise(direction)
         for h in _step_sizes():
             right, left = self._values_at(h, direction), self._values_at(-h, direction)
-            yield ValuesOnBothSides(h, right, middle, left, 2 * EPSILON * (abs(right) + abs(left)))
+            yield ValuesOnBothSides(h, right, middle, left, 2 * EPSILON * (abs(right) + abs(left)) + noise)
 
     def _complex_slopes(self, along: Leaves, across: Leaves, middle: np.ndarray) -> Iterator[ValuesOnBothSides]:
         """Yield derivatives along one direction, on both sides of the point in the other direction."""
@@ -188,12 +196,20 @@ class Referee:
         """Yield the values of ``_complex_slopes``, computed by differences with the same step."""
         plus = [a + b for a, b in zip(along, across, strict=True)]
         minus = [a - b for a, b in zip(along, across, strict=True)]
+        noise = self._noise(along)
         for h in _step_sizes():
             ahead = [self._values_at(h, way) for way in (plus, along, minus)]
             behind = [self._values_at(-h, way) for way in (minus, along, plus)]
             right, middle, left = [(a - b) / (2 * h) for a, b in zip(ahead, behind, strict=True)]
-            rounding = 2 * EPSILON * np.add.reduce([abs(v) for v in (*ahead, *behind)]) / (3 * h)
+            rounding = (2 * EPSILON * np.add.reduce([abs(v) for v in (*ahead, *behind)]) + 3 * noise) / (3 * h)
             yield ValuesOnBothSides(h, right, middle, left, rounding)
+
+    def _noise(self, direction: Leaves) -> np.ndarray:
+        """Return the rounding errors of values near the point, measured once; 0 if they are those of doubles."""
+        if self._known_noise is None:
+            values = [self._values_at(k * NOISE_STEP, direction) for k in range(1, 9)]
+            self._known_noise = _rounding_errors(values) if len({v.shape for v in values}) == 1 else np.zeros(1)
+        return self._known_noise
 
     def _values_at(self, step: float, direction: Leaves) -> np.ndarray:
         """Return the function's values a real step away, nan where the function is not defined."""
@@ -216,6 +232,19 @@ class Referee:
             except Exception:  # a function not made for complex numbers may refuse them in any way
                 return None
         return np.imag(values) / COMPLEX_STEP
+
+
+def _rounding_errors(values: list[np.ndarray]) -> np.ndarray:
+    """Return the rounding errors in ``values`` at equal distances, element by element; 0 where they are below coarse.
+
+    A difference of order k adds up independent errors with binomial weights, whose squares add up to binomial(2k, k).
+    """
+    table = np.stack(values)
+    with np.errstate(all="ignore"):
+        found = [np.max(abs(np.diff(table, k, axis=0)), axis=0) / np.sqrt(comb(2 * k, k)) for k in (5, 6)]
+        noise: np.ndarray = np.minimum(*found)
+        coarse = noise > COARSE_NOISE * np.max(abs(table), axis=0)  # False for nan
+    return np.where(coarse, noise, 0.0)
 
 
 def _measure_slope(

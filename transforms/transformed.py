@@ -129,7 +129,7 @@ class Transformed(Generic[P, R]):
             raise
         finally:
             if pending_refusals or outer_refusals is not None:
-                restore_refusal(outer_refusals)
+                restore_refusal(outer_refusals, self.fun)
 
     def _runs_as_it_is(self, args: Any, kwargs: Any) -> bool:
         """Whether the function is known to run as it is. Asked in the first call, often the only one."""

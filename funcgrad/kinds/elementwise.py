@@ -48,7 +48,7 @@ from funcgrad.kinds.rules import (
     SHARED,
     Operation,
     bind_checked,
-    check_definition,
+    checked_routine,
     finish_operation,
     make_any,
 )
@@ -121,7 +121,7 @@ def elementwise(
     """
     partials = (dx, dy, dz)
     arity = arity or max(i + 1 for i, p in enumerate(partials) if p is not None)
-    check_definition(name, impl, arity)
+    impl = checked_routine(name, impl, arity)
     rules = _Rules(name, partials[:arity], operator)
     primitive = Primitive(name, impl, rules.reverse, rules.forward, batch_rule("elementwise", lambda: rules.call))
     primitive.foreign, primitive.arithmetic = foreign, operator is not None

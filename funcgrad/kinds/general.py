@@ -21,8 +21,8 @@ from funcgrad.kinds.rules import (
     SHARED,
     Operation,
     Rule,
-    check_definition,
     check_names,
+    checked_routine,
     finish_operation,
     make_any,
     positional_names,
@@ -326,7 +326,7 @@ def _make_operation(
     direct: Callable[..., Any] | None = None,
 ) -> Operation:
     """Make an operation from a VJP rule and a JVP rule per argument."""
-    check_definition(name, impl, len(vjp_rules))
+    impl = checked_routine(name, impl, len(vjp_rules))
     rules = _Rules(name, vjp_rules, multiple and not none_for_zero, conforms)
     forward = _forward(rules, jvp_rules, multiple)
 

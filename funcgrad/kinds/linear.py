@@ -16,17 +16,16 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from funcgrad import backend
-from funcgrad.core import DOUBLE, REAL, SINGLE, Primitive, Tracer, call_operation
-from funcgrad.errors import ConcretizationError, NotDifferentiableError, ShapeError
+from funcgrad.core import DOUBLE, REAL, SINGLE, Primitive, Tracer, call_operation, describe
+from funcgrad.errors import ConcretizationError, InputError, NotDifferentiableError, ShapeError
 from funcgrad.generated import make_function
 from funcgrad.graph import stands_for_array
 from funcgrad.kinds.rules import (
     SHARED,
     Operation,
     Rule,
-    bind_checked,
-    check_definition,
     check_names,
+    checked_routine,
     finish_operation,
     positional_names,
 )
@@ -46,8 +45,8 @@ _add_up: Callable[..., Any] = np.add.reduce
 BatchRule: TypeAlias = Callable[[int, tuple[Any, ...], tuple[bool, ...], dict[str, Any]], tuple[Any, Any]]
 #: How an operation takes a batch axis, which is the leading axis. "elementwise": examples
 #: broadcast against each other; "leading": the operation works on the trailing axes and maps over all
-#: others; "axis": the operation works along the parameter ``axis``, a non-negative number or a tuple of
-#: these; "loop": the operation is called for one example after another; else a batching rule
+#: others; "axis": the operation works along the parameter ``axis``, a number or a tuple of numbers;
+#: "loop": the operation is called for one example after another; else a batching rule
 #: ``batch(size, args, batched, params) -> (ans, batched)``.
 Batching: TypeAlias = Literal["elementwise", "leading", "axis", "loop"] | BatchRule
 
@@ -57,6 +56,11 @@ def batch_rule(batching: Batching, operation: Callable[[], Callable[..., Any]]) 
     if callable(batching):
         return batching
     rules = {"elementwise": _elementwise, "leading": _leading, "axis": _axis, "loop": loop}
+    if batching not in rules:
+        raise InputError(
+            f"extend: batch must be {', '.join(map(repr, rules))} or a batching rule, got {describe(batching)}. "
+            "'loop' is right for every routine."
+        )
     rule = rules[batching]
     return lambda size, args, batched, params: (rule(operation(), size, args, batched, params), True)
 
@@ -95,10 +99,15 @@ def _leading(
 def _axis(
     call: Callable[..., Any], size: int, args: tuple[Any, ...], batched: tuple[bool, ...], params: dict[str, Any]
 ) -> Any:
-    """Apply ``call``, which works along ``axis``, a non-negative number or a tuple of these, to whole batches."""
+    """Apply ``call``, which works along ``axis``, a number or a tuple of numbers, to whole batches."""
     axis = params["axis"]
-    shifted = axis + 1 if isinstance(axis, int) else tuple(a + 1 for a in axis)
+    shifted = _behind_batch(axis) if np.ndim(axis) == 0 else tuple(map(_behind_batch, axis))
     return _leading(call, size, args, batched, {**params, "axis": shifted})
+
+
+def _behind_batch(axis: int) -> int:
+    """Return the number of an axis in a batch whose examples come first; negative numbers count from the end."""
+    return axis + 1 if axis >= 0 else axis
 
 
 def loop(
@@ -165,7 +174,7 @@ def linear(
         >>> grad(lambda x: flip(x)[0])(np.ones(3))
         array([0., 0., 1.])
     """
-    check_definition(name, impl, 1)
+    impl = checked_routine(name, impl, 1)
     names = tuple(check_names(name, positional_names(transpose)[1:], ("shape", "dtype", "y", "z")))
     expression = f"transpose({', '.join(('ct', *names))}, **params)"
     if not conforms:
@@ -240,9 +249,19 @@ _VIEW = {
     return made""",
 }
 
+#: Template for operations without a derivative.
+_CONSTANT = """
+def operation(*args, **params):
+    for arg in args:
+        if type(arg) not in PLAIN:
+            return bind_checked(primitive, args, params)
+    return kernel(*args, **params)
+"""
+
 _SHARED = {
     **SHARED,
     "__name__": __name__,
+    "PLAIN": _PLAIN,
     "dtype_of": backend.dtype_of,
     "note_if_view": note_if_view,
     "shape_of": backend.shape_of,
@@ -289,21 +308,20 @@ def nondifferentiable(
         >>> grad(lambda x: x * sign(x))(-2.0)
         np.float64(-1.0)
     """
-
-    def call(*args: Any, **params: Any) -> Any:
-        for arg in args:
-            if type(arg) not in _PLAIN:
-                return bind_checked(primitive, args, params)
-        return kernel(*args, **params)
-
     primitive = Primitive(
-        name, impl, None, None, batch_rule(batch, lambda: call), multiple=multiple, data_dependent=data_dependent
+        name,
+        checked_routine(name, impl),
+        None,
+        None,
+        batch_rule(batch, lambda: call),
+        multiple=multiple,
+        data_dependent=data_dependent,
     )
     primitive.operator = None if operator is None else operator.__name__
     primitive.arithmetic = arithmetic
     if arithmetic and operator is not None:
         primitive.number_primitive = operator_primitive(primitive, operator)
-    kernel = primitive.kernel(np)
+    call: Operation = make_function(name, _CONSTANT, _SHARED, primitive=primitive, kernel=primitive.kernel(np))
     return finish_operation(primitive, call)
 
 

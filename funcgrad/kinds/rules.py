@@ -8,10 +8,12 @@ the values that the rules of the differentiated arguments name.
 from __future__ import annotations
 
 import inspect
+import operator
 import sys
 from array import array
 from collections import UserList
 from collections.abc import Callable, Iterable, Sequence
+from functools import wraps
 from threading import get_ident
 from types import FunctionType
 from typing import Any, Protocol, TypeAlias
@@ -155,6 +157,8 @@ def _bind_foreign(primitive: Primitive, args: tuple[Any, ...], position: int, pa
         return primitive.call(*args[:position], ARRAY_MAKER[0](list(operand)), *args[position + 1 :], **params)
     if backend.defines_array(operand):
         return primitive.call(*args[:position], ARRAY_MAKER[0](operand), *args[position + 1 :], **params)
+    if (made := _call_method_of(operand, primitive, args, params)) is not NotImplemented:
+        return made
     problem, remedy = backend.problem_and_remedy(operand)
     error = InputError(f"{primitive.name}: argument {position} {problem}. {remedy}")
     if backend.is_array_class(type(operand)):  # rebuilt code has a class that takes traced values
@@ -172,6 +176,23 @@ def _call_protocol_of(operand: Any, primitive: Primitive, args: tuple[Any, ...],
     if by_functions in (None, np.ndarray.__array_function__) or type(numpys) is not backend.DISPATCHER:
         return NotImplemented
     return by_functions(operand, numpys, (type(operand),), args, {})
+
+
+def _call_method_of(operand: Any, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    """Call the method that NumPy's ufunc calls for an object: ``numpy.sin(x)`` is ``x.sin()``; else NotImplemented."""
+    if params or len(args) > 1 or not isinstance(getattr(np, primitive.name, None), np.ufunc):
+        return NotImplemented
+    by_operator = _OBJECT_OPERATORS.get(primitive.name)
+    if by_operator is not None:
+        return by_operator(operand) if hasattr(type(operand), f"__{by_operator.__name__}__") else NotImplemented
+    method = getattr(operand, primitive.name, None)
+    return method() if callable(method) else NotImplemented
+
+
+#: Ufuncs that NumPy computes for an object by an operator.
+_OBJECT_OPERATORS: dict[str, Callable[[Any], Any]] = {
+    "absolute": abs, "negative": operator.neg, "positive": operator.pos,
+}  # fmt: skip
 
 
 def _call_operator_of(primitive: Primitive, args: tuple[Any, ...], position: int) -> Any:
@@ -374,8 +395,11 @@ def transposed_vjp(vjp: Callable[[list[Any]], list[Any]], results: Sequence[Any]
     return [found.get(i) for i in range(len(results))]
 
 
-def check_definition(name: Any, impl: Any, arity: int) -> None:
-    """Check the name of a new operation, and that ``impl`` takes the array namespace before ``arity`` arrays.
+def checked_routine(name: Any, impl: Any, arity: int = 0) -> Any:
+    """Return ``impl``, the routine of a new operation; a user's routine refuses parameters that are traced.
+
+    The derivative by such a parameter would be lost, if the parameter belongs to another transform than the arrays.
+    Check the name, and that ``impl`` takes the array namespace before ``arity`` arrays.
 
     Raises:
         InputError: the name is no text, or ``impl`` has too few parameters.
@@ -394,6 +418,37 @@ def check_definition(name: Any, impl: Any, arity: int) -> None:
             f"{name}: the routine must take the array namespace and {arity} arrays, got a function of "
             f"{impl.__code__.co_argcount}. Write lambda xp, x: ..., or numpy_only(routine) for a routine of NumPy."
         )
+    return _refusing_traced(name, impl) if _is_users(impl) and _takes_parameters(impl, arity) else impl
+
+
+def _is_users(impl: Any) -> bool:
+    home = str(getattr(impl, "__module__", ""))
+    return home == "funcgrad.extend" or not home.startswith("funcgrad.")  # in the former numpy_only wraps routines
+
+
+def _takes_parameters(impl: Any, arity: int) -> bool:
+    """Whether ``impl`` takes more than the array namespace and ``arity`` arrays."""
+    if type(impl) is not FunctionType:
+        return False
+    code = impl.__code__
+    return bool(code.co_kwonlyargcount or code.co_flags & inspect.CO_VARKEYWORDS or code.co_argcount > arity + 1)
+
+
+def _refusing_traced(name: str, impl: Callable[..., Any]) -> Callable[..., Any]:
+    """Return ``impl`` as a routine that raises an ``InputError`` for a traced parameter."""
+
+    @wraps(impl)
+    def routine(xp: Any, *args: Any, **params: Any) -> Any:
+        for key, value in params.items():
+            for part in value if type(value) in (tuple, list) else (value,):
+                if isinstance(part, Tracer) and not is_buffer(part):
+                    raise InputError(
+                        f"{name}: the parameter {key} cannot be traced, got {core.describe(part)}. Make it a "
+                        "positional argument, which has a derivative rule, or pass stop_gradient(value)."
+                    )
+        return impl(xp, *args, **params)
+
+    return routine
 
 
 def finish_operation(primitive: Primitive, call: Callable[..., Any] | None = None) -> Operation:

@@ -14,7 +14,7 @@ import numpy as np
 from funcgrad import backend
 from funcgrad.core import Primitive, call_operation
 from funcgrad.kinds.linear import Batching, batch_rule, conform
-from funcgrad.kinds.rules import Operation, Rule, finish_operation, make_any
+from funcgrad.kinds.rules import Operation, Rule, checked_routine, finish_operation, make_any
 from funcgrad.reverse import vjp_for_all
 
 ndarray = np.ndarray
@@ -50,7 +50,7 @@ def jointly_linear(
         ...     "total",
         ...     lambda xp, *arrays: sum(arrays),
         ...     transpose=lambda ct, shapes, wanted: [ct for _ in wanted],
-        ...     batch="leading",
+        ...     batch="elementwise",
         ... )
         >>> total(np.ones(2), np.ones(2), np.ones(2))
         array([3., 3.])
@@ -80,7 +80,7 @@ def jointly_linear(
         whole = [_zeros(a) if t is None else t for a, t in zip(args, tangents, strict=True)]
         return ans, conform(call(*whole, **params), None, backend.dtype_of(ans))
 
-    primitive = Primitive(name, impl, reverse, forward, batch_rule(batch, lambda: call))
+    primitive = Primitive(name, checked_routine(name, impl), reverse, forward, batch_rule(batch, lambda: call))
     kernel = numpy or primitive.kernel(np)
     call = make_any(primitive, kernel, plan_vjp, foreign=_NO_NUMBERS, numbers="()")
     return finish_operation(primitive, call)

@@ -42,6 +42,7 @@ from funcgrad.numpy.items import (
     without_excess_axes,
 )
 from funcgrad.numpy.layout import with_layout_of
+from funcgrad.numpy.memory_views import has_repeated_places, viewed_as, written_in_pairs
 from funcgrad.ownership import has_unshared, is_unshared_argument
 from funcgrad.primitives.accumulating import copy_with_own_memory
 from funcgrad.primitives.arithmetic import complex_of
@@ -55,6 +56,7 @@ from funcgrad.typing import Shape
 from funcgrad.views import array_with_layout_of
 from funcgrad.writable import (
     CONSTANTS,
+    ONCE,
     Proxy,
     View,
     Views,
@@ -98,7 +100,7 @@ def set_item(x: Tracer, index: Any, y: Any) -> None:
 def _set_item(x: Tracer, index: Any, y: Any) -> None:
     alias = x.alias
     buffer = x._trace is CONSTANTS
-    if not (alias is None and buffer) and not _can_write(x, alias):
+    if not (alias is None and buffer) and not _can_write(x, alias, index):
         raise_read_only(x)
     if type(y) is Tracer and y._trace is CONSTANTS:
         if buffer and type(y._val) is ndarray and _write_concretely(x, alias, index, y._val):
@@ -106,6 +108,8 @@ def _set_item(x: Tracer, index: Any, y: Any) -> None:
         y = shallow_copy(y)
     elif type(y) not in _NUMPY_OR_TRACER:
         y = _as_array(x, y)
+    elif type(y) is ndarray and y.dtype.kind == "O":  # its elements may be traced
+        y = _as_array(x, y.tolist())
     if buffer and type(y) in _NUMPY and _write_concretely(x, alias, index, y):
         return
     if blocks.last_entered() is not None and blocks.current().min_level:
@@ -380,9 +384,14 @@ def _write_constant(x: Tracer, index: Any, y: Any) -> None:
         _set_item(x, index, y)
 
 
-def _can_write(x: Tracer, alias: Any) -> bool:
+def _can_write(x: Tracer, alias: Any, index: Any) -> bool:
     if type(alias) is View:
-        return not alias.locked
+        if alias.locked is ONCE and has_repeated_places(alias.root.shape, alias.steps, index):
+            raise InputError(
+                f"x[i] = y: x shows an element of {describe(alias.root)} several times, so what NumPy writes depends "
+                f"on its order, got {describe(x)}{user_line()}. Write to the array itself."
+            )
+        return alias.locked is not True
     if alias is READ_ONLY:
         return False
     return alias is not None or is_buffer(x) or bool(x.shape)
@@ -477,6 +486,10 @@ def _write_through(x: Tracer, alias: View, index: Any, y: Any) -> None:
             return
     if as_where_mask(index, x.shape, backend.shape_of(y)) is not None:
         index, y = ..., with_items_set(shallow_copy(x), index, y)
+    if any(step is viewed_as for step, _ in alias.steps):
+        rebind(root, with_layout_of(root, written_in_pairs(shallow_copy(root), alias.steps, index, y)))
+        refresh_views(root)
+        return
     shape: Shape = root.shape
     places: Any = np.arange(prod(shape)).reshape(shape)
     part: Any = None
@@ -529,7 +542,7 @@ def write_in_order(x: Tracer, y: Any, write: Callable[[ndarray, ndarray], None])
     if not isinstance(y, Tracer) or root_of(y) is not root or prod(y.shape) < 2:
         return False
     mine, theirs = steps_of(x), steps_of(y)
-    if any(step is real or step is imag for step, _ in (*mine, *theirs)):
+    if any(step is real or step is imag or step is viewed_as for step, _ in (*mine, *theirs)):
         raise InputError(
             f"x[mask] = y: both are real or imaginary parts of one array, got {describe(x)}{user_line()}. Write a "
             "copy: x[mask] = y.copy()."
@@ -550,7 +563,8 @@ def in_place_operator(operation: Callable[[Any, Any], Any], symbol: str) -> Call
     """Return the operator ``x += y`` for the operation ``x + y``: ``x`` and its views get a new value.
 
     A number has no memory: the operator returns a new value, to which Python binds the name. An argument that is an
-    immutable array of JAX is treated in the same way.
+    immutable array of JAX is treated in the same way, unless the function takes it for an ndarray, as under ``jit``:
+    there another name of the array, or a view of it, would have to change too.
     """
 
     def method(x: Any, y: Any) -> Any:
@@ -560,7 +574,7 @@ def in_place_operator(operation: Callable[[Any, Any], Any], symbol: str) -> Call
         if type(y) not in _NUMPY_OR_TRACER and backend.is_table(y):
             y = backend.values_of(y)
         if alias is READ_ONLY:
-            if backend.library_of(x) is not np:
+            if not isinstance(x, ndarray):
                 return operation(x, y)
             raise_read_only(x, f"x {symbol} y")
         result = operation(x, y)

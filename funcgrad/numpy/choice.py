@@ -19,6 +19,7 @@ from funcgrad.kinds.linear import imag, real
 from funcgrad.numpy.assignment import set_all_items
 from funcgrad.numpy.creation import as_value, astype
 from funcgrad.numpy.elementwise import positive
+from funcgrad.numpy.layout import in_c_order
 from funcgrad.numpy.peeking import is_plain
 from funcgrad.numpy.reducing import as_scalar, keeping_dtype
 from funcgrad.numpy.ufunc import Table
@@ -151,7 +152,7 @@ def select(condlist: Sequence[ArrayLike], choicelist: Sequence[ArrayLike], defau
     chosen = astype(default, dtype)
     for condition, choice in zip(reversed(conditions), reversed(choices), strict=True):
         chosen = comparison.where(condition, choice, chosen)
-    return as_array(chosen)
+    return as_array(in_c_order(chosen))
 
 
 def nan_to_num(

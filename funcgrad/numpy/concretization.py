@@ -40,7 +40,7 @@ from funcgrad.writable import is_buffer, make_buffer
 
 __all__ = [
     "CONCRETIZATION", "RefusedInWorker", "as_number", "as_python", "as_python_item", "check_text", "concrete",
-    "constant_array", "forget_refusal", "latest_rebuilt_run", "note_constant", "open_rebuilt_run",
+    "constant_array", "elements_of", "forget_refusal", "latest_rebuilt_run", "note_constant", "open_rebuilt_run",
     "other_thread_remark", "pending_refusals", "refuse_conversion", "strip_constant_tracers", "user_frame", "user_line",
 ]  # fmt: skip
 
@@ -406,6 +406,25 @@ def _as_ndarray(value: Any, dtype: Any = None, copy: bool | None = None) -> np.n
     return made
 
 
+def elements_of(x: Tracer) -> np.ndarray:
+    """Return an object array of the elements of ``x``, each traced."""
+    if is_buffer(x):
+        return np.array(x._val, object)
+    found = np.empty(x.shape, object)
+    for place in np.ndindex(*x.shape):
+        found[place] = x[place] if place else x
+    return found
+
+
+_PLAIN_ARRAY = _plain_value_method("numpy.asarray(x)", _as_ndarray)
+
+
+def _array(x: Tracer, dtype: Any = None, copy: bool | None = None) -> Any:
+    """Return the ndarray of a constant, or the elements if NumPy asks for objects; refuse everything else."""
+    is_for_objects = dtype is not None and np.dtype(dtype).kind == "O" and not x._trace.as_numpy
+    return elements_of(x) if is_for_objects else _PLAIN_ARRAY(x, dtype, copy)
+
+
 class _LatestRebuiltRun(threading.local):
     """Latest run of rebuilt code in this thread, ``open`` or not; None before the first run."""
 
@@ -513,7 +532,7 @@ CONCRETIZATION: dict[str, Any] = {
     "__trunc__": _plain_value_method("math.trunc(x)", math.trunc),
     "__floor__": _plain_value_method("math.floor(x)", math.floor),
     "__ceil__": _plain_value_method("math.ceil(x)", math.ceil),
-    "__array__": _plain_value_method("numpy.asarray(x)", _as_ndarray),
+    "__array__": _array,
     "item": _item,
     "tolist": _list,
     **{name: _ndarray_method(name) for name in ("tobytes", "tofile", "dump", "dumps")},

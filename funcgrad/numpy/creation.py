@@ -14,8 +14,8 @@ from funcgrad.errors import InputError
 from funcgrad.kinds.linear import astype as convert
 from funcgrad.kinds.linear import broadcast_to, real, reshape
 from funcgrad.numpy.axes import as_shape
-from funcgrad.numpy.concretization import check_text, user_line
-from funcgrad.numpy.layout import in_memory_order, with_layout_of
+from funcgrad.numpy.concretization import check_text, elements_of, user_line
+from funcgrad.numpy.layout import in_c_order, in_memory_order, with_layout_of
 from funcgrad.primitives import shaping as prim
 from funcgrad.primitives.arithmetic import as_numpy_number
 from funcgrad.shared_state import write_lock
@@ -139,7 +139,7 @@ def _stack_nested(items: Any) -> Array:
         item if not is_sequence(item) else _stack_nested(item) if _needs_conversion_here(item) else np.asarray(item)
         for item in items
     ]
-    return prim.stack(*parts, axis=0)
+    return in_c_order(prim.stack(*parts, axis=0))
 
 
 def _as_object_array(items: Any) -> np.ndarray | None:
@@ -387,22 +387,12 @@ def astype(x: Array, dtype: Any, /, *, copy: bool = True, device: Any = None) ->
     if is_buffer(x) and (x.dtype.kind in "Mm" or to.kind in "Mm"):
         return as_buffer(x._val.astype(to))
     if to.kind == "O" and isinstance(x, Tracer):
-        return _as_elements(x)
+        return elements_of(x) if x.shape or is_buffer(x) else x
     if backend.dtype_of(x) == to:
         made = _arranged_copy(x, "K") if copy and isinstance(x, Tracer) else x
     else:
         made = _cast(x, to)
     return as_array(made) if isinstance(x, Tracer) and not is_number(x) else made
-
-
-def _as_elements(x: Any) -> Any:
-    """Return the elements of a traced array, each traced, in an object array; a number as it is."""
-    if is_buffer(x):
-        return x._val.astype(object)
-    found = np.empty(x.shape, object)
-    for place in np.ndindex(*x.shape):
-        found[place] = x[place]
-    return found if x.shape else x
 
 
 def _cast(x: Any, to: Any) -> Array:

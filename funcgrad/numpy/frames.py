@@ -226,6 +226,8 @@ class TracedSeries(_Table, pd.Series):  # type: ignore[misc]
         """Return the ``n`` smallest numbers."""
         return _first_rows(self, n, keep, ascending=True) if _holds_traced(self) else super().nsmallest(n, keep)
 
+    type_of = staticmethod(lambda x: pd.Series)  # what ``type(x)`` is in rebuilt code
+    __class__: Any = property(lambda self: pd.Series)
     _constructor = property(lambda self: TracedSeries)
     _constructor_expanddim = property(lambda self: TracedFrame)
 
@@ -259,6 +261,8 @@ class TracedFrame(_Table, pd.DataFrame):  # type: ignore[misc]
         choose = partial(_first_rows, self, n, keep, ascending=True, by=columns)
         return choose() if _holds_traced(self) else super().nsmallest(n, columns, keep)
 
+    type_of = staticmethod(lambda x: pd.DataFrame)
+    __class__: Any = property(lambda self: pd.DataFrame)
     _constructor = property(lambda self: TracedFrame)
     _constructor_sliced = property(lambda self: TracedSeries)
     values = property(lambda self: self.to_numpy())

@@ -21,6 +21,7 @@ from funcgrad.numpy.axes import normalize_axis
 from funcgrad.numpy.concretization import as_python_item, forget_refusal, user_line
 from funcgrad.numpy.creation import as_buffer, as_value, asarray, astype
 from funcgrad.numpy.items import with_items_set
+from funcgrad.numpy.layout import with_layout_of, with_layout_of_ufunc
 from funcgrad.numpy.peeking import is_plain
 from funcgrad.numpy.reducing import as_dtype
 from funcgrad.numpy.shaping import broadcast_to as spread
@@ -175,7 +176,7 @@ def piecewise(x: ArrayLike, condlist: Any, funclist: Sequence[Any], *args: Any, 
             y = where(condition, value, y) if known is None else with_items_set(y, known, value)
         else:
             y[known] = value
-    return as_array(y)
+    return as_array(with_layout_of(x, y) if isinstance(x, Tracer) else y)
 
 
 # ---- element by element ----------------------------------------------------------------------------------------
@@ -304,7 +305,8 @@ class vectorize:  # noqa: N801  (NumPy's name)
             given = None if self.otypes is None else self.otypes[place]
             dtype = np.dtype(given or backend.dtype_of(as_value(first[place] if several else first)))
             is_of_objects = dtype.kind == "O" and outs is None
-            found.append(_object_array(parts, loop) if is_of_objects else _stack_results(parts, loop, dtype))
+            made = _object_array(parts, loop) if is_of_objects else _stack_results(parts, loop, dtype)
+            found.append(with_layout_of_ufunc(made, values) if self.signature is None else made)
         return tuple(found) if several else found[0]
 
     def _nothing(self, loop: Shape, outs: Any, sizes: dict[str, int]) -> Any:

@@ -285,8 +285,9 @@ def require(a: ArrayLike, dtype: Any = None, requirements: Any = None) -> Array:
     elif "C" in letters:
         made = ascontiguousarray(made) if shape_of(made) else made
     alias = made.alias if isinstance(made, Tracer) else None
-    owned = alias is not READ_ONLY and type(alias) is not View
-    return made if owned or not letters & {"O", "W"} else copy(made)
+    is_view = type(alias) is View
+    fits = not ("O" in letters and is_view) and not ("W" in letters and is_view and alias.locked)
+    return made if fits and not (letters & {"O", "W"} and alias is READ_ONLY) else copy(made)
 
 
 # ---- bits --------------------------------------------------------------------------------------------------

@@ -6,7 +6,10 @@ not. A traced array is laid out as NumPy's would be, also after a write. Arrays 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
+
+import numpy as np
 
 from funcgrad.core import Tracer
 from funcgrad.primitives.shaping import arranged
@@ -29,6 +32,20 @@ def in_memory_order(x: Tracer, order: str) -> Any:
     elif order == "F":
         axes = tuple(range(like.ndim - 1, -1, -1))
     return arranged(x, axes=axes)
+
+
+def in_c_order(x: Any) -> Any:
+    """Return ``x`` with its axes in memory in "C" order, in which NumPy makes some of its results."""
+    return in_memory_order(x, "C") if isinstance(x, Tracer) and len(x.shape) > 1 else x
+
+
+def with_layout_of_ufunc(made: Any, args: Sequence[Any]) -> Any:
+    """Return ``made``, computed from each element of ``args``, with the memory order that a ufunc's result has."""
+    if not isinstance(made, Tracer) or len(made.shape) < 2:
+        return made
+    operands: list[Any] = [array_with_layout_of(x) for x in args]
+    like = np.nditer([*operands, None], flags=["zerosize_ok"]).operands[-1]
+    return made if like.flags.c_contiguous else arranged(made, axes=axes_in_memory(like))
 
 
 def with_layout_of(x: Tracer, new: Any) -> Any:

@@ -45,6 +45,7 @@ from funcgrad.numpy.assignment import in_place_operator, set_all_items, set_item
 from funcgrad.numpy.axes import resolve_shape
 from funcgrad.numpy.concretization import CONCRETIZATION, user_line
 from funcgrad.numpy.flat import Flat, write_flat
+from funcgrad.numpy.layout import in_memory_order
 from funcgrad.numpy.protocols import PROTOCOLS
 from funcgrad.numpy.searches import guarded_comparison
 from funcgrad.numpy.updating import At
@@ -303,7 +304,8 @@ def _astype(
 ) -> Array:
     if casting != "unsafe":
         np.empty(0, dtype_of(x)).astype(dtype, casting=casting)  # so that NumPy raises its error
-    return creation.astype(x, dtype, copy=copy)
+    made = creation.astype(x, dtype, copy=copy)
+    return made if order == "K" or not isinstance(made, Tracer) else in_memory_order(made, order)
 
 
 def _conjugate(x: Array) -> Array:

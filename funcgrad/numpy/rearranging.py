@@ -17,7 +17,7 @@ from funcgrad.numpy.axes import as_shape, means_all_axes, normalize_axes, normal
 from funcgrad.numpy.concretization import concrete
 from funcgrad.numpy.creation import as_buffer, as_value, astype, copy
 from funcgrad.numpy.elementwise import rint
-from funcgrad.numpy.layout import in_memory_order
+from funcgrad.numpy.layout import in_c_order, in_memory_order
 from funcgrad.numpy.peeking import is_numpy_only, is_plain
 from funcgrad.numpy.quantiles import median
 from funcgrad.numpy.ranges import linspace
@@ -210,11 +210,11 @@ def repeat(a: ArrayLike, repeats: Any, axis: Axis = None) -> Array:
     axis = normalize_axis(axis, len(have))
     places = np.repeat(np.arange(have[axis]), repeats)  # NumPy checks the counts
     if np.ndim(repeats):
-        return _gather(a, axis, places)
+        return in_c_order(_gather(a, axis, places))
     before, after = have[:axis], have[axis + 1 :]
     apart = reshape(a, to=(*before, have[axis], 1, *after))
     spread = broadcast_to(apart, to=(*before, have[axis], operator.index(repeats), *after))
-    return reshape(spread, to=(*before, places.size, *after))
+    return in_c_order(reshape(spread, to=(*before, places.size, *after)))
 
 
 def resize(a: ArrayLike, new_shape: Any) -> Array:

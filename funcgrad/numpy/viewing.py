@@ -14,14 +14,13 @@ from funcgrad.errors import InputError, ReadOnlyError
 from funcgrad.kinds.linear import reshape
 from funcgrad.numpy.axes import as_shape
 from funcgrad.numpy.concretization import open_rebuilt_run
-from funcgrad.numpy.creation import astype, copy
-from funcgrad.numpy.elementwise import imag, real
+from funcgrad.numpy.creation import copy
 from funcgrad.numpy.hints import counterpart_hint, user_line
-from funcgrad.numpy.joining import stack
+from funcgrad.numpy.memory_views import viewed_as
 from funcgrad.primitives.shaping import concatenate
 from funcgrad.shared_state import note_refusal, write_lock
 from funcgrad.typing import Array
-from funcgrad.views import array_with_layout_of, make_read_only, note_view
+from funcgrad.views import array_with_layout_of, note_view
 from funcgrad.writable import View, Views, is_buffer, rebind, root_of
 
 
@@ -47,8 +46,6 @@ def _refuse_class(x: Tracer, cls: builtins.type) -> NoReturn:
 
 def view(x: Tracer, dtype: Any = None, type: Any = None) -> Array:
     """Return ``x.view()``, possibly with complex numbers viewed as pairs of real numbers (last axis) or vice versa.
-
-    A view under another dtype is read-only.
 
     Args:
         x: a traced value.
@@ -77,12 +74,13 @@ def view(x: Tracer, dtype: Any = None, type: Any = None) -> Array:
             "real ones, and pairs as complex numbers."
         )
     array_with_layout_of(x).view(to)  # NumPy raises an error if the memory layout does not allow the view
-    step = reshape if to == x.dtype else _as_dtype
+    step = reshape if to == x.dtype else viewed_as
     params: dict[str, Any] = {"to": x.shape if to == x.dtype else to}
     made = step(x, **params)
     if to != x.dtype:
         note_view(x, made, step, params)
-        return make_read_only(made)
+        if not is_buffer(made) and isinstance(made.alias, View):
+            made.alias.has_own_memory = True
     return made
 
 
@@ -91,13 +89,6 @@ def _viewable_dtypes(dtype: np.dtype[Any]) -> tuple[Any, ...]:
     if dtype.kind == "c":
         return dtype, np.empty(0, dtype).real.dtype
     return (dtype, np.result_type(dtype, np.complex64)) if dtype.char in "fdg" else (dtype,)
-
-
-def _as_dtype(x: Array, *, to: np.dtype[Any]) -> Array:
-    *outer, n = x.shape
-    if to.kind == "c":
-        return astype(x[..., ::2], to) + astype(x[..., 1::2], to) * to.type(1j)
-    return reshape(stack([real(x), imag(x)], -1), to=(*outer, 2 * n))
 
 
 def set_shape(x: Tracer, shape: Any) -> None:

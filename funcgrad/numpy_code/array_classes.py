@@ -29,6 +29,7 @@ class _ArrayClass(type):
     """Metaclass of the classes that replace a program's classes derived from ndarray."""
 
     numpy_class: Any
+    __class__: Any = property(lambda cls: type(cls.numpy_class) if cls.numpy_class else _ArrayClass)
 
     def __instancecheck__(cls, x: Any) -> bool:
         return type.__instancecheck__(cls, x) or isinstance(x, cls.numpy_class)
@@ -157,6 +158,12 @@ class ArrayObject(Proxy, metaclass=_ArrayClass):
 
     def _like(self, value: Any) -> Any:
         return type(self).of_array(value, self)
+
+    def __copy__(self) -> Any:
+        return self._like(fnp.copy(self._val))
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return self._like(fnp.copy(self._val))
 
     def defers_to(self, other: Any) -> bool:
         """Whether an operator is left to the other operand, as by ``ndarray``."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import operator
+from abc import ABCMeta
 from collections.abc import Callable
 from contextlib import suppress
 from enum import EnumMeta
 from functools import partial
 from threading import RLock
-from types import FunctionType
 from typing import Any, Generic, TypeVar
 
 from funcgrad import tree
@@ -17,7 +17,6 @@ from funcgrad.numpy_code.array_classes import array_class
 from funcgrad.numpy_code.array_functions import PROTOCOLS, accepting_numpys
 from funcgrad.numpy_code.enumerations import enumeration, is_rebuilt_enumeration
 from funcgrad.numpy_code.members import (
-    STAMPS,
     TranslatedAttribute,
     forget,
     is_lenient,
@@ -27,10 +26,9 @@ from funcgrad.numpy_code.members import (
     rebuilt_member,
     stamp_of,
 )
+from funcgrad.numpy_code.metaclasses import STAMPS, TRANSLATE, members_of, mro_of, rebuilt_metaclass
 from funcgrad.numpy_code.object_views import PYTHON_BASES, attribute_hooks, has_rebuilt_class
 
-#: Attribute under which a rebuilt class keeps the translator that built it.
-_TRANSLATE = "_⟨translate⟩"
 _HEAP_TYPE = 1 << 9  # Python's flag of a class that Python code made
 
 
@@ -71,35 +69,37 @@ def _rebuilt_class(cls: type, translate: Any, is_kept: Callable[[type], bool]) -
     bases = [b if is_kept(b) else class_of(b, translate, is_kept) for b in cls.__bases__]
     member = lazy_member if is_lenient(type(cls)) else rebuilt_member
     theirs = _NAMEDTUPLE_MEMBERS if tuple in cls.__bases__ else ()
-    members = {name: member(value, translate) for name, value in vars(cls).items() if name not in theirs}
-    members = {name: member for name, member in members.items() if member is not vars(cls)[name]}
+    members = {name: member(value, translate) for name, value in members_of(cls).items() if name not in theirs}
+    members = {name: member for name, member in members.items() if member is not members_of(cls)[name]}
     members |= {name: accepting_numpys(members[name], translate) for name in PROTOCOLS if name in members}
     if is_namedtuple_class(cls) and not members and all(map(operator.is_, bases, cls.__bases__)):
         return cls  # no methods of the program
     constants = {
         name: TranslatedAttribute(cls, name, translate)
-        for name, value in vars(cls).items()
+        for name, value in members_of(cls).items()
         if name not in members and may_need_translation(name, value, translate)
     }
     names = {"__module__": cls.__module__, "__qualname__": cls.__qualname__, "__doc__": cls.__doc__}
-    if "__hash__" in vars(cls):  # otherwise a class that defines ``__eq__`` would have no hash
-        names["__hash__"] = vars(cls)["__hash__"]
+    if "__hash__" in members_of(cls):  # otherwise a class that defines ``__eq__`` would have no hash
+        names["__hash__"] = members_of(cls)["__hash__"]
     try:
-        kind = _rebuilt_metaclass(type(cls))
-        others = [b for b in bases if b not in cls.__mro__]
+        kind = _metaclass(type(cls), translate, is_kept)
+        others = [b for b in bases if b not in mro_of(cls)]
         # only one of several tuple bases may add the place of ``__dict__``
         has_place = cls.__dictoffset__ or (is_namedtuple_class(cls) and others)
-        first = cls if has_place else kind(cls.__name__, (cls,), _names_with_place(cls))
-        hooks = {**attribute_hooks(cls, translate), "__original__": cls, _TRANSLATE: translate}
+        first = cls if has_place else _new_class(kind, cls.__name__, (cls,), _names_with_place(cls))
+        hooks = {**attribute_hooks(cls, translate), "__original__": cls, TRANSLATE: translate}
         made = _derived(kind, cls, (first, *others), {**names, **members, **hooks})
     except Exception:  # the class does not allow subclasses
         return cls
-    above = [stamp for base in bases if not is_kept(base) for stamp in vars(base).get(STAMPS, ())]
-    for name, constant in constants.items():  # afterwards, because the metaclass may compute with the members
+    above = [stamp for base in bases if not is_kept(base) for stamp in members_of(base).get(STAMPS, ())]
+    for name, constant in constants.items():
         type.__setattr__(made, name, constant)
     type.__setattr__(made, STAMPS, (*stamp_of(cls, members | constants), *above))
-    if "__parameters__" in vars(cls):  # ``Generic`` sets it for each subclass, and finds none for this one
-        type.__setattr__(made, "__parameters__", vars(cls)["__parameters__"])
+    if hasattr(cls, "__slots__"):  # ``first`` may have others
+        type.__setattr__(made, "__slots__", cls.__slots__)
+    if "__parameters__" in members_of(cls):  # ``Generic`` sets it for each subclass, and finds none for this one
+        type.__setattr__(made, "__parameters__", members_of(cls)["__parameters__"])
     return made
 
 
@@ -113,8 +113,10 @@ def _names_with_place(cls: type) -> dict[str, Any]:
 
 def _builder(cls: type) -> Callable[[type, Any, Callable[[type], bool]], type] | None:
     """Return the function that rebuilds a class; None for a class that is used unchanged."""
-    if "__original__" in vars(cls):
+    if "__original__" in members_of(cls):
         return None
+    if issubclass(cls, type):
+        return _metaclass
     if is_array_class(cls):
         return _array_class
     if is_rebuilt_enumeration(cls):
@@ -128,6 +130,11 @@ def _lazy_or_translated(translate: Any, base: type, name: str, value: Any) -> An
     if found is value and may_need_translation(name, value, translate):
         return TranslatedAttribute(base, name, translate)
     return found
+
+
+def _metaclass(kind: type, translate: Any, is_kept: Callable[[type], bool]) -> type:
+    made: type = rebuilt_metaclass(kind, translate, is_kept, _lazy_or_translated)
+    return made
 
 
 def _enumeration(cls: type, translate: Any, is_kept: Callable[[type], bool]) -> type:
@@ -153,11 +160,20 @@ def _derived(kind: Any, cls: Any, bases: tuple[type, ...], names: dict[str, Any]
     if hasattr(cls.__init_subclass__, "__func__"):
         with suppress(TypeError):  # raised if the objects have another memory layout
             temporary = _TemporaryGeneric if issubclass(cls, Generic) else _TemporaryBase
-            made: type = kind(cls.__name__, (temporary,), names)
+            made = _new_class(kind, cls.__name__, (temporary,), names)
             made.__bases__ = bases
             return made
-    found: type = kind(cls.__name__, bases, names)
-    return found
+    return _new_class(kind, cls.__name__, bases, names)
+
+
+def _new_class(kind: Any, name: str, bases: tuple[type, ...], names: dict[str, Any]) -> type:
+    """Return a class with this metaclass, whose ``__new__`` and ``__init__`` of the program are not called.
+
+    They have run for the original class, and the new one inherits what they set. A second run may register the rebuilt
+    class, wrap methods twice, and lacks the keywords of the ``class`` statement.
+    """
+    made: type = (ABCMeta if issubclass(kind, ABCMeta) else type).__new__(kind, name, bases, names)
+    return made
 
 
 def _may_differ(cls: type) -> bool:
@@ -166,7 +182,7 @@ def _may_differ(cls: type) -> bool:
         return True
     if isinstance(cls, EnumMeta) or issubclass(cls, BaseException) or tree.is_container(cls):
         return False
-    return all(base in PYTHON_BASES or base.__flags__ & _HEAP_TYPE for base in cls.__mro__)
+    return all(base in PYTHON_BASES or base.__flags__ & _HEAP_TYPE for base in mro_of(cls))
 
 
 def is_namedtuple_class(cls: type) -> bool:
@@ -204,49 +220,6 @@ def with_original_namedtuples(out: Any) -> Any:
         return out
     found = [with_original_namedtuples(x) for x in out]
     if issubclass(kind, tuple) and has_rebuilt_class(out):
-        return tuple.__new__(vars(kind)["__original__"], found)
+        return tuple.__new__(members_of(kind)["__original__"], found)
     is_same = kind not in (tuple, list) or all(map(operator.is_, found, out))
     return out if is_same else kind(found)
-
-
-_KINDS: dict[type, type] = {}
-
-
-def _rebuilt_metaclass(kind: Any) -> Any:
-    """Return the rebuilt metaclass, for which instances of the original class are instances of the rebuilt class."""
-    found = _KINDS.get(kind)
-    if found is None:
-        namespace = {
-            "__instancecheck__": lambda cls, x: (
-                isinstance(x, vars(cls)["__original__"])
-                if "__original__" in vars(cls)
-                else kind.__instancecheck__(cls, x)
-            ),
-            "__subclasscheck__": lambda cls, x: (
-                vars(cls)["__original__"] in type.mro(x)  # an abstract class asks its subclasses
-                if "__original__" in vars(cls)
-                else kind.__subclasscheck__(cls, x)
-            ),
-            "__subclasses__": lambda cls: _subclasses(cls, kind),
-        }
-        if type(kind.__call__) is FunctionType:
-            namespace["__call__"] = _call_rebuilt
-        # metaclasses that the bases may have
-        above = [_rebuilt_metaclass(base) for base in kind.__bases__ if base is not object]
-        found = _KINDS[kind] = type(kind)(kind.__name__, (kind, *above), namespace)
-    return found
-
-
-def _call_rebuilt(cls: Any, *args: Any, **kwargs: Any) -> Any:
-    """Make an object of a rebuilt class by the method ``__call__`` of the program's metaclass, rebuilt."""
-    call, translate = type(vars(cls).get("__original__", cls)).__call__, vars(cls).get(_TRANSLATE)
-    if translate is None:
-        return call(cls, *args, **kwargs)
-    return translate(translate(call)[0](cls, *args, **kwargs))[0]  # it may return an object that was made before
-
-
-def _subclasses(cls: Any, kind: Any) -> list[type]:
-    """Return the replacements for the classes that a program derived from the original of ``cls``."""
-    source, translate = cls.__dict__.get("__original__", cls), cls.__dict__.get(_TRANSLATE)
-    found = kind.__subclasses__(source)
-    return found if translate is None else [translate(c)[0] for c in found if "__original__" not in vars(c)]

@@ -22,6 +22,7 @@ from funcgrad.numpy.concretization import as_number, as_python, check_text, conc
 from funcgrad.numpy.creation import as_buffer
 from funcgrad.numpy.tables import unlabel_number
 from funcgrad.numpy.texts import TracedText, has_all_digits
+from funcgrad.numpy_code.metaclasses import members_of
 from funcgrad.numpy_code.replacements import current_run, is_worker
 from funcgrad.primitives.arithmetic import complex_of
 from funcgrad.writable import CONSTANTS, Proxy, is_buffer, make_buffer
@@ -149,7 +150,11 @@ def type_of(*args: Any) -> Any:
     """Return ``type(x)``; for a traced value, the type of the value behind it."""
     if len(args) != 1 or not issubclass(type(args[0]), Tracer):
         found = type(*args)
-        return found.type_of(args[0]) if hasattr(found, "type_of") and len(args) == 1 else found
+        if len(args) != 1:
+            return found
+        if issubclass(found, type):
+            return args[0].__class__  # a rebuilt class has a metaclass of its own
+        return found.type_of(args[0]) if hasattr(found, "type_of") else found
     x = args[0]
     if is_jax_tracer(plain_value(x)):  # code compiled for JAX was written for NumPy
         return np.ndarray if x.shape else x.dtype.type
@@ -262,9 +267,13 @@ def shown_value(x: Any) -> Any:
     """Return what a text shows of ``x``: its value, or a text itself if the examples of a ``vmap`` differ."""
     texts = list(map(str, x.ravel().tolist()))  # a run remembers them: the program may read them again
     try:
-        return concrete(x, "json.dumps(x)", steers=False)
+        found = concrete(x, "json.dumps(x)", steers=False)
     except ConcretizationError:
         return texts[0] if not x.shape else texts
+    if is_traced(x) and x.dtype.kind in "fc":  # in a batch with equal examples the text shows one of them
+        for number in np.ravel(found).tolist():
+            current_run().note_text(x, str(number))
+    return found
 
 
 def map_nested(change: Callable[[Any], Any], x: Any) -> Any:
@@ -329,11 +338,6 @@ def with_writable_results(fun: Any) -> Any:
     return made
 
 
-def mapped(fun: Any, *rest: Any) -> Any:
-    """Return ``map(fun, ...)`` with ``float``, ``int`` and ``complex`` replaced."""
-    return map(CONVERSIONS.get(fun, fun) if fun in (float, int, complex) else fun, *rest)
-
-
 def has_attribute(x: Any, name: str, /) -> bool:
     """Return ``hasattr(x, name)``; a traced Python number has the attributes of a number, so no ``shape``."""
     return hasattr(x, name) and (type(x) is not Tracer or is_jax_tracer(plain_value(x)) or hasattr(x.__class__, name))
@@ -383,12 +387,12 @@ def super_of(cls: Any, *rest: Any) -> Any:
 
     Otherwise ``super`` of a rebuilt class would find the user's class next, and its methods would run twice.
     """
-    return super(vars(cls).get("__original__", cls) if isinstance(cls, type) else cls, *rest)
+    return super(members_of(cls).get("__original__", cls) if isinstance(cls, type) else cls, *rest)
 
 
 #: Replacements for classes and functions in calls; for ``super``, in calls with a class.
 CONVERSIONS: dict[Any, Any] = {
-    float: as_float, int: as_int, complex: as_complex, type: type_of, map: mapped, hasattr: has_attribute,
+    float: as_float, int: as_int, complex: as_complex, type: type_of, hasattr: has_attribute,
     getattr: attribute_of,
     isinstance: is_instance, issubclass: is_subclass, super: super_of,
 }  # fmt: skip

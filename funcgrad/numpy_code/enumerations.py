@@ -25,6 +25,7 @@ class _Enumeration(type):
 
     __original__: Any
     members: dict[Any, Any]
+    __class__: Any = property(lambda cls: type(cls.__original__))
 
     def view(cls, member: Any) -> Any:
         """Return the member for one of the program, or for a combination of its flags; any other value unchanged."""

@@ -18,6 +18,7 @@ from funcgrad.numpy_code.calls import IdentityCache, with_calls
 from funcgrad.numpy_code.conversions import holds_traced
 from funcgrad.numpy_code.examples import is_public, with_example_loop
 from funcgrad.numpy_code.local_calls import with_local_calls
+from funcgrad.numpy_code.metaclasses import members_of
 from funcgrad.numpy_code.names import public_modules_of
 from funcgrad.numpy_code.replacements import PLAIN_TYPES, Run
 from funcgrad.numpy_code.scope import globals_object, globals_of, replaced_calls
@@ -250,7 +251,7 @@ def rebuild_singledispatch(fun: FunctionType, translate: Any) -> Callable[..., A
     @functools.wraps(fun)
     def call(*args: Any, **kwargs: Any) -> Any:
         kind = args[0].__class__ if args else object
-        chosen = translate(dispatch(vars(kind).get("__original__", kind)))[0] if args else fun
+        chosen = translate(dispatch(members_of(kind).get("__original__", kind)))[0] if args else fun
         return chosen(*args, **kwargs)
 
     return call

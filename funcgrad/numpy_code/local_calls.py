@@ -2,8 +2,8 @@
 
 The code shows which names are called, but not whether a local variable or an entry of a table holds a class. So
 the function is compiled again from its source, with ``⟨called⟩(dtype)(x)`` for ``dtype(x)`` and
-``⟨called⟩(kinds["rate"])(x)`` for ``kinds["rate"](x)``, and likewise for ``pd.Series(x)`` if the function, or one
-around it, imports ``pd``; ``x.copy()`` becomes ``⟨.copy⟩(x)``. ``A = matrix.toarray()`` becomes
+``⟨called⟩(kinds["rate"])(x)`` for ``kinds["rate"](x)``, and likewise for ``type(x)(y)``, and for ``pd.Series(x)`` if
+the function, or one around it, imports ``pd``; ``x.copy()`` becomes ``⟨.copy⟩(x)``. ``A = matrix.toarray()`` becomes
 ``A = ⟨assigned⟩(matrix.toarray())``, so that traced values can be written to ``A`` whatever code made it. If there is
 no source, or the source has changed, the code stays unchanged.
 """
@@ -28,6 +28,8 @@ from funcgrad.numpy_code.reading import TABLE_CLASSES
 _COMPILED_CODES = IdentityCache()
 #: Classes that are called as those of modules, which a function may import itself.
 _CLASSES = frozenset((*map(str, np.sctypeDict), "double", "single")).union(*TABLE_CLASSES.values())
+#: Attributes that are classes: ``x.__class__(y)``, ``x.dtype.type(y)``.
+_TYPES = frozenset(("__class__", "type"))
 #: Methods that are replaced by functions, see ``scope``, and whether they are called with arguments.
 CALLED_METHODS = {"__array__": False, "astype": True, "copy": False, "join": True}
 _FUTURE = 0
@@ -62,7 +64,9 @@ class _Calls(ast.NodeTransformer):
         """Change a call, and the calls inside it."""
         self.generic_visit(node)
         func = node.func
-        if isinstance(func, ast.Subscript) or self._is_local(func) or self._is_of_module(func):
+        is_entry = isinstance(func, (ast.Subscript, ast.Call))
+        is_type = isinstance(func, ast.Attribute) and func.attr in _TYPES
+        if is_entry or is_type or self._is_local(func) or self._is_of_module(func):
             node.func = self._asked(func)
         if isinstance(func, ast.Attribute) and func.attr in CONSTRUCTING_METHODS and self._is_class(func.value):
             func.value = self._asked(func.value)

@@ -12,30 +12,29 @@ from typing import Any
 import numpy as np
 
 from funcgrad.numpy_code.conversions import as_format_string
+from funcgrad.numpy_code.metaclasses import STAMPS, members_of, mro_of
 from funcgrad.numpy_code.objects import DECORATED, rebuild_decorated
 
-#: Attribute under which a rebuilt class keeps the members that it and its bases were built from.
-STAMPS = "_⟨stamps⟩"
 #: Attributes of a class, a getter for those that were rebuilt, and the values that the getter returned then.
 _Stamp = tuple[Any, Callable[[Any], Any], Any]
 
 
 def stamp_of(cls: type, members: dict[str, Any]) -> list[_Stamp]:
     """Return the stamp of a class, in a list, which is empty if no member was rebuilt."""
-    names = [name for name in members if name in vars(cls)]
+    names = [name for name in members if name in members_of(cls)]
     get = operator.itemgetter(*names) if names else None
-    return [] if get is None else [(vars(cls), get, get(vars(cls)))]
+    return [] if get is None else [(members_of(cls), get, get(members_of(cls)))]
 
 
 def can_become_stale(made: Any) -> bool:
     """Whether ``made`` is a class that was rebuilt from one with methods or properties."""
-    return isinstance(made, type) and bool(vars(made).get(STAMPS))
+    return isinstance(made, type) and bool(members_of(made).get(STAMPS))
 
 
 def is_up_to_date(made: type) -> bool:
     """Whether the class that ``made`` was built from, and its bases, still have the same methods and properties."""
     try:
-        for members, get, found in vars(made).get(STAMPS, ()):
+        for members, get, found in members_of(made).get(STAMPS, ()):
             if get(members) != found:
                 return False
     except KeyError:  # a member is gone
@@ -45,7 +44,7 @@ def is_up_to_date(made: type) -> bool:
 
 def forget(cls: type, translate: Any) -> None:
     """Drop the rebuilt ``cls`` and its bases, so that the next request rebuilds them."""
-    for kind in cls.__mro__:
+    for kind in mro_of(cls):
         translate.classes.pop(kind, None)
         translate.viewers.pop(kind, None)
 
@@ -73,12 +72,14 @@ class _LazyMember:
         functions = (member.fget, member.fset, member.fdel) if type(member) is property else (_function_of(member),)
         lasts = [self.translate(f)[1] for f in functions if f is not None]
         built = rebuilt_member(member, self.translate)
-        if all(lasts) and self.owner is not None and vars(self.owner).get(self.name) is self:
+        if all(lasts) and self.owner is not None and members_of(self.owner).get(self.name) is self:
             type.__setattr__(self.owner, self.name, built)
         return built
 
     def __get__(self, obj: Any, cls: type | None = None) -> Any:
         return self.rebuild().__get__(obj, cls)
+
+    member_for_program = rebuild
 
     @property
     def __isabstractmethod__(self) -> bool:
@@ -107,13 +108,17 @@ class TranslatedAttribute:
         self.owner, self.name, self.translate = owner, name, translate
 
     def __get__(self, obj: Any, cls: type | None = None) -> Any:
-        value = vars(self.owner).get(self.name, _GONE)
+        value = members_of(self.owner).get(self.name, _GONE)
         if value is _GONE:
             raise AttributeError(f"type object {self.owner.__name__!r} has no attribute {self.name!r}")
         found, always = self.translate(value)
         if not always and type(value) is not np.ndarray:
             self.translate.memo().setdefault(id(value), (value, found))  # a table is translated once per run
         return found
+
+    def member_for_program(self) -> Any:
+        """Return the translated attribute, which stands in ``vars(cls)`` for the program."""
+        return self.__get__(None)
 
 
 _GONE: Any = object()

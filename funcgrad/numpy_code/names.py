@@ -195,9 +195,9 @@ def _source(seed: Any = None) -> Any:
     return seed if type(seed) is Random else Random(np.random.default_rng(seed))
 
 
-def _windows(x: Any, window_shape: Any, axis: Any = None, **kwargs: Any) -> Any:
-    """Return ``numpy.lib.stride_tricks.sliding_window_view`` with read-only windows."""
-    return fnp.lib.stride_tricks.sliding_window_view(x, window_shape, axis)
+def _windows(x: Any, window_shape: Any, axis: Any = None, *, subok: bool = False, writeable: bool = False) -> Any:
+    """Return ``numpy.lib.stride_tricks.sliding_window_view``."""
+    return fnp.lib.stride_tricks.sliding_window_view(x, window_shape, axis, writeable=writeable)
 
 
 def _asserting(fun: Callable[..., Any]) -> Callable[..., Any]:
@@ -307,10 +307,8 @@ def replacement_in_calls(value: Any) -> Any:
         return scalar_conversion(value)
     if issubclass(type(value), Tracer):  # a lookup would request its hash, which is refused
         return value
-    if value is vars:
-        return _attributes
     try:
-        found = CONVERSIONS.get(value)
+        found = CONVERSIONS.get(value) or _MORE_CONVERSIONS.get(value)
     except TypeError:  # not hashable
         return value
     return refusing_reader(value) if found is None else found
@@ -356,6 +354,24 @@ def _attributes(*args: Any) -> Any:
     module = original_module(args[0]) if len(args) == 1 and isinstance(args[0], MirrorModule) else None
     return vars(*args) if module is None else {name: getattr(args[0], name) for name in vars(module)}
 
+
+def called_class(fun: Any) -> Any:
+    """Return the replacement for a class that another function calls; a function is replaced where it is looked up."""
+    return replacement_in_calls(fun) if isinstance(fun, type) else fun
+
+
+def _mapped(fun: Any, *rest: Any) -> Any:
+    """Return ``map(fun, ...)``."""
+    return map(called_class(fun), *rest)
+
+
+def _partial_of(func: Any, /, *args: Any, **kwargs: Any) -> Any:
+    """Return ``functools.partial(func, ...)``."""
+    return partial(called_class(func), *args, **kwargs)
+
+
+#: Replacements in calls that look up others.
+_MORE_CONVERSIONS: dict[Any, Any] = {vars: _attributes, map: _mapped, partial: _partial_of}
 
 #: Key under which a ``MirrorModule`` keeps its ``_NameLookup``. No name of a program can be equal to it.
 _LOOKUP_KEY = "⟨asked⟩"

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from funcgrad.numpy_code.enumerations import SOURCE
-from funcgrad.numpy_code.members import STAMPS, forget
+from funcgrad.numpy_code.members import forget
+from funcgrad.numpy_code.metaclasses import STAMPS, members_of, mro_of
 from funcgrad.numpy_code.names import original_module
 from funcgrad.numpy_code.replacements import LatestCache
 
@@ -36,8 +37,8 @@ _DICTS = LatestCache()
 
 def _dict_of(kind: type) -> tuple[Any, Any]:
     """Return the getter and the setter of the attribute dictionary of a class's objects."""
-    for cls in kind.__mro__:
-        found = vars(cls).get("__dict__")
+    for cls in mro_of(kind):
+        found = members_of(cls).get("__dict__")
         if found is not None and type(found) is not property:
             return found.__get__, found.__set__
     return lambda obj: None, None
@@ -113,9 +114,13 @@ def _fetch_all(obj: Any, translate: Any) -> None:
     source = None if own is None else own.pop(SOURCE, None)
     if source is None:
         return
-    for name, value in list((_dict(source) or {}).items()):
+    given = dict(_dict(source) or {})
+    for name, value in given.items():
         if name not in own:
             own[name] = translate(value)[0]
+    ordered = {name: own[name] for name in given} | own  # a program may loop over the attributes
+    own.clear()
+    own.update(ordered)
     for name in _slots(type(source)):
         has, value = _raw(source, name)
         if has and not _raw(obj, name)[0]:
@@ -123,7 +128,12 @@ def _fetch_all(obj: Any, translate: Any) -> None:
 
 
 def _slots(cls: type) -> list[str]:
-    return [name for base in cls.__mro__ for name, member in vars(base).items() if type(member) is MemberDescriptorType]
+    return [
+        name
+        for base in mro_of(cls)
+        for name, member in members_of(base).items()
+        if type(member) is MemberDescriptorType
+    ]
 
 
 def _holds_data_of_c(kind: type) -> bool:
@@ -131,7 +141,7 @@ def _holds_data_of_c(kind: type) -> bool:
 
     Containers of Python do not count.
     """
-    made_in_c = (base for base in kind.__mro__ if type(vars(base).get("__new__")) is BuiltinMethodType)
+    made_in_c = (base for base in mro_of(kind) if type(members_of(base).get("__new__")) is BuiltinMethodType)
     return next(made_in_c, object) not in PYTHON_BASES
 
 
@@ -153,9 +163,9 @@ def _object_viewer(kind: type, cls: type, translate: Any) -> Callable[[Any], Any
     made, dict_of, set_dict = partial(object.__new__, cls), _dict_of(kind)[0], _dict_of(cls)[1]
     unreplaced, read = translate.unreplaced_types, translate.array_attributes
     read_only_buffer = translate.read_only_buffer
-    stamps = vars(cls).get(STAMPS, ())
+    stamps = members_of(cls).get(STAMPS, ())
     # a ``__getattribute__`` of the program may read by ``object.__getattribute__``, which calls no ``__getattr__``
-    at_once = any("__getattribute__" in vars(base) for base in kind.__mro__[:-1])
+    at_once = any("__getattribute__" in members_of(base) for base in mro_of(kind)[:-1])
     slots = _slots(kind) if at_once else []
 
     def rebuild_and_view(obj: Any) -> Any:
@@ -200,6 +210,7 @@ def _container_view(
         view = tuple.__new__(cls, [translate(x)[0] for x in tuple.__iter__(obj)])
     else:
         view = container_base.__new__(cls)
+        translate.memo().setdefault(id(obj), (obj, view))  # ``obj`` may refer to itself
         if issubclass(container_base, dict):
             container_base.update(view, translate(dict(obj))[0])
         else:
@@ -223,7 +234,7 @@ def _fill_slots(view: Any, obj: Any, slots: list[str], translate: Any) -> None:
 
 def has_rebuilt_class(obj: Any) -> bool:
     """Whether the class of ``obj`` was rebuilt."""
-    return "__original__" in vars(type(obj)) and isinstance(vars(type(obj))["__original__"], type)
+    return "__original__" in members_of(type(obj)) and isinstance(members_of(type(obj))["__original__"], type)
 
 
 def viewed_object(obj: Any) -> Any:
@@ -244,7 +255,7 @@ def plain_copy(obj: Any, plain: Callable[[Any], Any]) -> Any:
     for name, value in own.items():
         if name not in given or not _is_unchanged(value, given[name]):
             given[name] = plain_copy(value, plain) if has_rebuilt_class(value) else plain(value)
-    made = object.__new__(vars(type(obj)).get("__original__", type(obj)))
+    made = object.__new__(members_of(type(obj)).get("__original__", type(obj)))
     _dict(made).update(given)
     return made
 
@@ -262,7 +273,7 @@ def original(obj: Any) -> Any:
         elif isinstance(value, ModuleType):  # such as an array namespace, which SciPy compares
             own[name] = original_module(value) or value
     with suppress(TypeError):  # a class with slots only has no room for the ``__dict__`` of its view
-        obj.__class__ = vars(type(obj))["__original__"]
+        obj.__class__ = members_of(type(obj))["__original__"]
     return obj
 
 

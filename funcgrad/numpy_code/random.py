@@ -18,9 +18,6 @@ from funcgrad.core import Tracer, describe
 from funcgrad.errors import ConversionError
 from funcgrad.numpy_code.conversions import as_writable, holds_traced, is_traced, with_writable_results
 
-#: Methods that reorder elements.
-_ORDERING = frozenset(("permuted", "shuffle"))
-
 
 class Random:
     """NumPy source of random numbers, ``Generator`` or ``RandomState``, as rebuilt code sees it.
@@ -47,7 +44,7 @@ class Random:
                 return out
             kwargs |= {} if out is None else {"out": out}
             given = (*args, *kwargs.values())
-            if name not in _ORDERING and holds_traced(given):
+            if holds_traced(given):
                 shown = next((describe(x) for x in given if is_traced(x)), "a list with one")
                 raise ConversionError(
                     f"rng.{name}: random numbers of a traced parameter would lose the derivative, got {shown}. A "
@@ -70,24 +67,38 @@ class Random:
 
     def choice(self, a: Any, *args: Any, **kwargs: Any) -> Any:
         """Return random elements of ``a``."""
-        if not holds_traced([a]):
-            return as_writable(self.source.choice(a, *args, **kwargs))
-        a = fnp.asarray(a)
-        return fnp.take(a, self.source.choice(a.shape[0], *args, **kwargs), axis=kwargs.get("axis", 0))
+        return self._reordered("choice", a, *args, **kwargs)
 
-    def permutation(self, x: Any, **kwargs: Any) -> Any:
+    def permutation(self, x: Any, *args: Any, **kwargs: Any) -> Any:
         """Return ``x`` in random order."""
-        if not holds_traced([x]):
-            return as_writable(self.source.permutation(x, **kwargs))
-        x = fnp.asarray(x)
-        return fnp.take(x, self.source.permutation(x.shape[0]), axis=0)
+        return self._reordered("permutation", x, *args, **kwargs)
 
-    def shuffle(self, x: Any, **kwargs: Any) -> None:
+    def permuted(self, x: Any, *args: Any, out: Any = None, **kwargs: Any) -> Any:
+        """Return ``x`` with its elements in random order, those along an axis each in an order of their own."""
+        if not holds_traced([x, out]):
+            return self.__getattr__("permuted")(x, *args, out=out, **kwargs)
+        found = self._reordered("permuted", x, *args, **kwargs)
+        if out is None:
+            return found
+        out[...] = found
+        return out
+
+    def shuffle(self, x: Any, *args: Any, **kwargs: Any) -> None:
         """Reorder ``x`` in place."""
-        if is_traced(x):
-            x[...] = fnp.take(x, self.source.permutation(x.shape[0]), axis=0)
-        else:
-            self.source.shuffle(x, **kwargs)
+        if not is_traced(x):
+            self.source.shuffle(x, *args, **kwargs)
+            return
+        places = _positions(x)
+        self.source.shuffle(places, *args, **kwargs)
+        x[...] = fnp.take(fnp.ravel(x), places)
+
+    def _reordered(self, name: str, x: Any, *args: Any, **kwargs: Any) -> Any:
+        """Return the elements of ``x`` at the positions that a method of the source returns for an array of them."""
+        draw = getattr(self.source, name)
+        if not holds_traced([x]):
+            return as_writable(draw(x, *args, **kwargs))
+        x = fnp.asarray(x)
+        return fnp.take(fnp.ravel(x), draw(_positions(x), *args, **kwargs))
 
     def gamma(self, shape: Any, scale: Any = 1.0, size: Any = None) -> Any:
         """Draw from the gamma distribution, whose ``scale`` may be traced."""
@@ -149,6 +160,11 @@ class PythonRandom:
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         return self.source.__reduce_ex__(protocol)
+
+
+def _positions(x: Any) -> np.ndarray:
+    """Return an array of the shape of ``x`` with the position of each element in the flattened ``x``."""
+    return np.arange(fnp.size(x)).reshape(fnp.shape(x))
 
 
 def _factor(cov: Any, method: str, is_legacy: bool) -> Any:

@@ -17,6 +17,7 @@ import numpy as np
 from funcgrad.core import Tracer
 from funcgrad.numpy_code.libraries import is_kept, package_of
 from funcgrad.numpy_code.mathematics import NUMBER_MODULES
+from funcgrad.numpy_code.metaclasses import members_of, mro_of
 
 #: Number of values from which on there is too much to look at.
 _MOST_VALUES = 3_000
@@ -105,11 +106,11 @@ def _is_library(module: Any) -> bool:
 
 
 def _defined_in(kind: type) -> list[Any]:
-    return [x for base in kind.__mro__ if not is_of_library(base) for x in vars(base).values()]
+    return [x for base in mro_of(kind) if not is_of_library(base) for x in members_of(base).values()]
 
 
 def _slots_of(kind: type) -> list[MemberDescriptorType]:
-    return [x for base in kind.__mro__ for x in vars(base).values() if type(x) is MemberDescriptorType]
+    return [x for base in mro_of(kind) for x in members_of(base).values() if type(x) is MemberDescriptorType]
 
 
 def _in_slots(value: Any, slots: list[MemberDescriptorType]) -> list[Any]:

@@ -22,6 +22,7 @@ from funcgrad.numpy.concretization import RefusedInWorker, latest_rebuilt_run
 from funcgrad.numpy_code.classes import with_original_namedtuples
 from funcgrad.numpy_code.functions import Built, has_same_values, rebuild_closure
 from funcgrad.numpy_code.known import Choice, Facts, choice_of, facts_of, known_codes
+from funcgrad.numpy_code.libraries import package_of
 from funcgrad.numpy_code.object_views import has_rebuilt_class, original
 from funcgrad.numpy_code.overwriting import FirstCall
 from funcgrad.numpy_code.reachable import (
@@ -382,7 +383,7 @@ def run_or_rebuild(fun: Any, work: Callable[[Any], Any], others: tuple[Any, ...]
         return retry_rebuilt(fun, given, work, error)
     finally:
         if pending_refusals or around is not None:
-            restore_refusal(around)
+            restore_refusal(around, fun)
     return found
 
 
@@ -395,13 +396,21 @@ def take_refusal() -> str | None:
     return message if is_in_transform() else None
 
 
-def restore_refusal(around: str | None) -> None:
-    """Restore what ``take_refusal`` returned. A refusal noted since was handled, or an error ended the function."""
+def restore_refusal(around: str | None, fun: Any) -> None:
+    """Restore what ``take_refusal`` returned before a call of ``fun``.
+
+    A refusal noted since was handled, or an error ended the function.
+    """
     left = pending_refusals.pop(get_ident(), None)
-    if around is None and left == "" and is_in_transform():
-        around = ""  # the enclosing function may read the text
+    if around is None and left == "" and (is_in_transform() or _is_own(fun)):
+        around = ""  # the enclosing function may read the text, or it is called by ``fun``, a function of funcgrad
     if around is not None:
         pending_refusals[get_ident()] = around
+
+
+def _is_own(fun: Any) -> bool:
+    """Whether ``fun`` is a function of funcgrad, such as the one that ``jacfwd`` maps over tangents."""
+    return type(fun) is FunctionType and package_of(fun.__globals__.get("__name__")) == "funcgrad"
 
 
 def check_refused(given: Any) -> None:
@@ -555,9 +564,9 @@ def run_anywhere(fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[st
 
 
 def _can_be_rebuilt(fun: Any) -> bool:
-    if is_as_written():
+    if is_as_written() or type(fun) in (Rebuilt, FirstCall) or _is_own(fun):  # what calls these rebuilds the function
         return False
-    return type(fun) is not Rebuilt and globals_object(getattr(fun, "__globals__", None)) is None
+    return globals_object(getattr(fun, "__globals__", None)) is None
 
 
 def _remember(fun: Any, level: int) -> None:

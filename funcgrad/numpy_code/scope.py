@@ -299,7 +299,7 @@ def replaced_calls(names: dict[str, Any]) -> Callable[[str, str], bool]:
             return value in (eval, exec) if name in _EVAL_REPLACEMENTS else replacement_in_calls(value) is not value
         module = names.get(owner)
         home = package_of(module.__name__) if isinstance(module, ModuleType) else None
-        if home not in ("numpy", *READER_MODULES, *TABLE_CLASSES):
+        if home not in ("numpy", "functools", *READER_MODULES, *TABLE_CLASSES):
             return False
         value = vars(module).get(name)  # getattr of a missing name may warn, or import a module
         return not name or (callable(value) and replacement_in_calls(value) is not value)

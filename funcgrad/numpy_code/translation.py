@@ -42,12 +42,14 @@ from funcgrad.numpy_code.compiled import Factors, is_compiled, python_counterpar
 from funcgrad.numpy_code.conversions import ABSTRACT, as_format_string, method_of_float, with_writable_results
 from funcgrad.numpy_code.examples import is_public, with_example_loop
 from funcgrad.numpy_code.functions import has_same_values, rebuild, rebuild_lru_cache, rebuild_singledispatch
+from funcgrad.numpy_code.holders import HOLDERS
 from funcgrad.numpy_code.kernels import MODULES_WITH_REPLACEMENTS, kernel, with_wrapper
 from funcgrad.numpy_code.libraries import KEPT_PACKAGES, REBUILT_METHODS, is_kept, package_of
 from funcgrad.numpy_code.mathematics import NUMBER_MODULES
 from funcgrad.numpy_code.names import (
     Elementwise,
     MirrorModule,
+    called_class,
     counterpart,
     is_mirrored,
     original_module,
@@ -67,7 +69,7 @@ _CONTAINERS = _GROWING | {tuple, set, frozenset, MappingProxyType}
 
 _FUNCTIONS = (FunctionType, BuiltinFunctionType)
 #: Packages that are not rebuilt, but whose names are replaced.
-_MIRRORED = frozenset((*reading.READER_MODULES, *reading.TABLE_CLASSES, "importlib", "sympy", "sys"))
+_MIRRORED = frozenset((*reading.READER_MODULES, *reading.TABLE_CLASSES, "functools", "importlib", "sympy", "sys"))
 #: Function whose result is rebuilt: SymPy makes functions that compute with NumPy, SciPy and ``math``.
 _MAKER_OF_FUNCTIONS = ("sympy.utilities.lambdify", "lambdify")
 #: Modules of funcgrad whose functions have the names of NumPy's and SciPy's functions.
@@ -511,7 +513,8 @@ def _builtin_method(value: Any, translate: Any) -> Any:
 
 def _partial(value: Any, translate: Any) -> Any:
     kwargs = {name: translate(x)[0] for name, x in value.keywords.items()}
-    return type(value)(translate(value.func)[0], *[translate(x)[0] for x in value.args], **kwargs)
+    func = called_class(translate(value.func)[0])
+    return type(value)(func, *[translate(x)[0] for x in value.args], **kwargs)
 
 
 def _composed(value: Any, translate: Any) -> Any:
@@ -540,6 +543,7 @@ _REBUILDERS: dict[Any, Callable[[Any, Any], Any]] = {
     np.vectorize: _vectorized,
     fnp.vectorize: _vectorized,
     functools._lru_cache_wrapper: lambda value, translate: kernel(value) or rebuild_lru_cache(value, translate)[0],
+    **HOLDERS,
     **objects.REBUILDERS,
     "builtins.SuperLU": lambda value, translate: Factors(value),
     "numba.core.registry.CPUDispatcher": lambda value, translate: translate(value.py_func)[0],

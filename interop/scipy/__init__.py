@@ -62,7 +62,8 @@ def minimize(
             function as SciPy takes it.
         bounds: a tree like ``params`` with a pair ``(lower, upper)`` for each leaf, or None for an unbounded leaf. A
             side is a number, an array that broadcasts to the leaf, or None for no bound. Other forms: one pair of
-            numbers for all leaves; a ``scipy.optimize.Bounds``; for a single array also SciPy's sequence of pairs.
+            numbers for all leaves; a ``scipy.optimize.Bounds``. For a single array in place of a tree: one of these
+            other forms, or SciPy's sequence with a pair for each number.
         constraints: one constraint of SciPy or several: dictionaries or ``NonlinearConstraint`` with functions of the
             tree, whose Jacobians SciPy receives as well, and ``LinearConstraint`` with a column for each number of
             ``params``, in the order of the leaves.
@@ -218,7 +219,9 @@ def root_scalar(
         5
     """
     optimize = import_scipy("root_scalar")
-    x0 = require_concrete("root_scalar", "x0", x0)
+    x0, x1, bracket = [
+        require_concrete("root_scalar", *each) for each in (("x0", x0), ("x1", x1), ("bracket", bracket))
+    ]
     layout, args = _check_arguments("root_scalar", "x0", fun, 0.0 if x0 is None else float(x0), args)
     if method is None and x0 is not None and x1 is None and bracket is None:
         method = "newton"

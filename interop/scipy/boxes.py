@@ -10,7 +10,7 @@ import numpy as np
 from funcgrad import tree
 from funcgrad.core import describe
 from funcgrad.errors import InputError, ShapeError
-from funcgrad.interop.scipy.objectives import Layout, Slot, VectorFunction
+from funcgrad.interop.scipy.objectives import Layout, Slot, VectorFunction, require_concrete
 from funcgrad.typing import PyTree
 
 __all__ = ["to_bounds", "to_constraints", "as_list", "to_x_scale"]
@@ -24,11 +24,12 @@ def to_bounds(call: str, optimize: Any, layout: Layout, bounds: Any) -> Any:
 
     Raises:
         InputError: the structure differs from the parameters', or a leaf's bounds are not a pair (a ``TypeError``).
+        NotDifferentiableError: a bound is traced (a ``TypeError``).
         ShapeError: bounds do not broadcast to their leaf (a ``ValueError``).
     """
     if bounds is None:
         return None
-    keep: Any = False
+    bounds, keep = require_concrete(call, "bounds", bounds), False
     if isinstance(bounds, optimize.Bounds):
         sides, keep = [_side(call, layout, side) for side in (bounds.lb, bounds.ub)], np.ravel(bounds.keep_feasible)
     elif _is_pair(bounds) and all(_is_number(side) for side in bounds):

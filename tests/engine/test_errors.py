@@ -146,6 +146,16 @@ def test_ppermute_names_examples_that_exist():
         fg.vmap(lambda x: fg.ppermute(x, "i", [(0, 5)]), axis_name="i")(np.ones(3))
 
 
+def test_ppermute_receives_once():
+    with raises(ValueError, "ppermute: an example receives from one example at most", "got two pairs to 1"):
+        fg.vmap(lambda x: fg.ppermute(x, "i", [(0, 1), (2, 1)]), axis_name="i")(np.ones(3))
+
+
+def test_all_gather_names_an_axis_of_the_result():
+    with raises(ValueError, "all_gather: axis must be from -1 to 0", "got 1"):
+        fg.vmap(lambda x: fg.all_gather(x, "i", axis=1), axis_name="i")(np.ones(3))
+
+
 def test_modules_of_interop_need_no_import_statement():
     program = (
         "import funcgrad; print(funcgrad.interop.scipy.minimize.__name__, funcgrad.interop.autograd.grad.__name__)"

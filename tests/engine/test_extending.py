@@ -25,6 +25,7 @@ from funcgrad.extend import (
     nondifferentiable,
     numpy_only,
     primitive,
+    source,
 )
 
 X = np.array([0.7, 1.3, 2.1, 3.4])
@@ -183,6 +184,46 @@ def test_jointly_linear_and_nondifferentiable():
     assert grad(lambda x: fnp.sum(cell(x) * x))(X).tolist() == np.floor(X * 2).tolist()
 
 
+@pytest.mark.parametrize("axis", [0, 1, -1, np.int64(-2)])
+@pytest.mark.parametrize("mapped", [0, 1, 2])
+def test_batches_of_operations_along_an_axis(axis, mapped):
+    running = linear(
+        "running",
+        lambda xp, x, *, axis: xp.cumsum(x, axis),
+        transpose=lambda ct, *, axis: fnp.flip(running(fnp.flip(ct, axis), axis=axis), axis),
+        batch="axis",
+    )
+    x = np.arange(24.0).reshape(2, 3, 4) ** 2
+    expected = np.stack([np.cumsum(part, axis) for part in np.moveaxis(x, mapped, 0)])
+    identical(vmap(lambda x: running(x, axis=axis), in_axes=mapped)(x), expected)
+    slope = vmap(jacrev(lambda x: running(x, axis=axis)), in_axes=mapped)(x)
+    identical(slope, np.stack([jacfwd(lambda x: np.cumsum(x, axis))(part) for part in np.moveaxis(x, mapped, 0)]))
+
+
+def test_traced_parameters_are_refused():
+    times = linear("times", lambda xp, x, *, n: x * n, transpose=lambda ct, *, n: ct * n, batch="elementwise")
+    by_numpy = nondifferentiable("steps", numpy_only(lambda x, *, steps: np.floor(x * steps[0])))
+    calls = [
+        lambda: grad(lambda x: grad(lambda n: times(x, n=n))(1.0) * x)(2.0),
+        lambda: grad(lambda x: times(x, n=x))(2.0),
+        lambda: vmap(lambda x: times(x, n=x))(X),
+        lambda: grad(lambda x: x * by_numpy(2.0, steps=(x, 1)))(2.0),
+    ]
+    for call in calls:
+        with pytest.raises(
+            InputError, match=r"the parameter (n|steps) cannot be traced, got float64\[\]. Make it a pos"
+        ):
+            call()
+    assert grad(lambda x: times(x, n=3))(2.0) == 3.0
+
+
+def test_source_of_every_kind():
+    steps = nondifferentiable("steps", lambda xp, x: xp.floor(x))
+    assert "def steps(*args, **params):" in source(steps)
+    for operation in (fnp.sin, fnp.add, fnp.floor, fnp.isnan, fnp.less, fnp.negative):
+        assert f"def {operation.__name__}(" in source(operation)
+
+
 def test_rules_are_any_callable():
     class Slope:
         def __call__(self, x):
@@ -233,6 +274,10 @@ def test_numpy_routine_on_jax_arrays():
         (
             lambda: primitive("f", lambda x, y: x, vjps=[None, None], batch="loop"),
             "namespace and 2 arrays, got a function of 2",
+        ),
+        (
+            lambda: linear("f", lambda xp, x: x, transpose=lambda ct: ct, batch="whole"),
+            "batch must be 'elementwise', 'leading', 'axis', 'loop' or a batching rule, got str 'whole'",
         ),
     ],
 )

@@ -247,7 +247,7 @@ def test_complex_view_as_pairs_and_back():
         np.testing.assert_array_equal(grad(lambda x, same=same: np.sum(same(x) ** 2))(X), 2 * X)
 
 
-def test_dtype_views_see_writes_and_are_read_only():
+def test_dtype_views_see_writes_and_can_be_written_to():
     def seen(x):
         y = x * 1.0
         pairs, itself = y.view(complex), y.view()
@@ -258,12 +258,14 @@ def test_dtype_views_see_writes_and_are_read_only():
     np.testing.assert_array_equal(grad(seen)(np.ones(2)), [0.0, 3.0])
 
     def written(x):
-        pairs = (x * 1.0).view(complex)
-        pairs[0] = 0.0
-        return np.sum(x)
+        y = x * 1.0
+        pairs = y.view(complex)
+        pairs[0] *= 2.0j
+        return y[0] + 3.0 * y[1]
 
+    np.testing.assert_array_equal(grad(written)(np.ones(2)), [6.0, -2.0])
     with pytest.raises(ReadOnlyError):
-        grad(written)(np.ones(2))
+        grad(lambda x: x.view(complex).__setitem__(0, 0.0))(np.ones(2))
 
 
 @pytest.mark.parametrize(

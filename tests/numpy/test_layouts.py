@@ -124,3 +124,36 @@ def test_memory_layout_with_batch_axis_last(row):
                 ) is not None:  # views of arguments cannot be written to
                     new = [i for i, text in enumerate(pair[0]) if "view" not in text]
                     assert [pair[1][i] for i in new] == [pair[0][i] for i in new], f"{case.id}, {mode}"
+
+
+OF_TRANSPOSED = {
+    "repeat": lambda np, x: np.repeat(x, 2, axis=0),
+    "repeat by counts": lambda np, x: np.repeat(x, [2, 1, 1], axis=0),
+    "sum of a list": lambda np, x: np.sum([x, x * 2], axis=0),
+    "array of a list": lambda np, x: np.array([x, x * 2])[1],
+    "stack": lambda np, x: np.stack([x, x * 2])[1],
+    "vectorize": lambda np, x: np.vectorize(lambda t: t * t)(x),
+    "vectorize of two": lambda np, x: np.vectorize(lambda t, s: t * s)(x, x[0]),
+    "select": lambda np, x: np.select([x > 0.5], [x], x * 2),
+    "piecewise": lambda np, x: np.piecewise(x, [x > 0.5], [lambda t: t * t, 1.0]),
+    "astype": lambda np, x: x.astype(float),
+    "astype in C order": lambda np, x: x.astype(float, order="C"),
+    "astype in Fortran's order": lambda np, x: x.T.astype(complex, order="F").real * 1.0,
+}
+
+
+@pytest.mark.parametrize("name", OF_TRANSPOSED)
+def test_results_of_transposed_arrays(name):
+    def order(out):
+        flags = array_with_layout_of(out).flags
+        return flags.c_contiguous, flags.f_contiguous
+
+    def noted(x):
+        found.append(order(OF_TRANSPOSED[name](fnp, (x * 2).T)))
+        return x
+
+    found = []
+    x = np.linspace(0.1, 1.3, 12).reshape(4, 3)
+    jvp(noted, (x,), (x,))
+    vmap(noted)(np.stack([x, x]))
+    assert found == [order(OF_TRANSPOSED[name](np, (x * 2).T))] * 2

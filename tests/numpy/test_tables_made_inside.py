@@ -226,3 +226,20 @@ def test_labels_are_constants():
     assert grad(labelled)(2.0) == 4.0
     with pytest.raises(ConversionError, match=r"pandas\.Index\(x\)"):
         grad(lambda x: np.asarray(pd.Index(x)).sum())(np.ones(3))
+
+
+def test_code_may_ask_for_the_class_of_a_table():
+    """Code that asks for a class of pandas takes the branch for it, for tables of traced values and for constants."""
+
+    def chosen(x):
+        total = 0.0
+        for table in (pd.Series(x[0]), named(x), CONSTANT, CONSTANT["a"]):
+            kind = type(table)
+            assert table.__class__ is kind
+            if kind is pd.Series:
+                total += table.sum() ** 2
+            elif kind.__name__ == "DataFrame":
+                total += table.sum().sum() * x[1, 1]
+        return total + type(CONSTANT["a"])(x[2]).sum()
+
+    np.testing.assert_allclose(grad(chosen)(X), differences(chosen, X, 1e-5), rtol=1e-6)

@@ -20,6 +20,7 @@ import tomllib
 import warnings
 from decimal import Decimal
 from fractions import Fraction
+from types import FunctionType
 
 import numpy as np
 import pandas as pd
@@ -27,7 +28,19 @@ import pytest
 import scipy.linalg.lapack
 
 import funcgrad.numpy as fnp
-from funcgrad import as_written, custom_jvp, custom_vjp, grad, hessian, jvp, no_grad, vmap
+from funcgrad import (
+    as_written,
+    checkpoint,
+    custom_jvp,
+    custom_vjp,
+    grad,
+    hessian,
+    jacfwd,
+    jvp,
+    linearize,
+    no_grad,
+    vmap,
+)
 from funcgrad.errors import ConcretizationError, ConversionError, EagerWarning
 from funcgrad.interop import jit
 from funcgrad.shared_state import pending_refusals
@@ -120,6 +133,38 @@ def test_float_of_joined_texts_raises(name):
         for _ in range(2):
             with pytest.raises(ConversionError, match=r"float\(text\): the text shows a traced number"):
                 transformed(0.7)
+
+
+def _new(f):
+    """Return ``f`` with new code: nothing is known of the function."""
+    return FunctionType(f.__code__.replace(), f.__globals__, f.__name__, f.__defaults__, f.__closure__)
+
+
+@pytest.mark.parametrize("name", ["join", "decimal", "json", "literal", "eval", "asarray"])
+@pytest.mark.parametrize(
+    "transform",
+    [
+        jacfwd,
+        hessian,
+        lambda f: jacfwd(jacfwd(f)),
+        lambda f: jacfwd(grad(f)),
+        lambda f: jacfwd(checkpoint(f)),
+        lambda f: lambda x: jacfwd(lambda v: f(v[0]))(np.array([x])),
+        lambda f: lambda x: linearize(jacfwd(f), x),
+    ],
+)
+def test_first_calls_in_batches_of_tangents_refuse_joined_texts(transform, name):
+    f = _new(JOINED[name])
+    for fun in (f, _new(lambda x: f(x) * x)):
+        with pytest.raises(ConversionError, match=r"float\(text\): "):
+            transform(fun)(0.7)
+
+
+@pytest.mark.parametrize("around", [lambda f: vmap(grad(f)), lambda f: grad(lambda x: fnp.sum(vmap(f)(x)))])
+def test_json_in_a_batch_of_equal_numbers_raises(around):
+    with pytest.raises(ConversionError, match=r"float\(text\): the text shows a traced number"):
+        around(lambda x: json.loads(json.dumps({"a": [x]}))["a"][0] * x)(np.full(2, 0.7))
+    assert around(lambda x: json.loads(json.dumps({"a": 2}))["a"] * x)(np.full(2, 0.7)).tolist() == [2.0, 2.0]
 
 
 def _with_imported_json(x):

@@ -2,10 +2,12 @@
 
 import cmath
 import collections.abc
+import functools
 import math
 from collections.abc import Sized
 from decimal import Decimal
 from fractions import Fraction
+from functools import partial
 from typing import SupportsIndex
 
 import numpy as np
@@ -430,3 +432,32 @@ def test_array_takes_the_branch_for_arrays_where_code_asks_whether_it_is_iterabl
 def test_array_has_no_hash():
     fun = lambda x: 5.0 * x[0] if isinstance(x, collections.abc.Hashable) else x[0] * x[0]
     assert grad(fun)(np.array([3.0, 1.0])).tolist() == [6.0, 0.0]
+
+
+# ---- classes that other functions call ------------------------------------------------------------------------------
+
+TO_SERIES, TO_FLOAT = partial(pd.Series, index=[3, 4]), functools.partial(float)
+
+CALLED_LATER = {
+    "a partial of the program": lambda x: TO_FLOAT(x[0]) * x[1],
+    "a partial": lambda x: partial(float)(x[0]) * functools.partial(np.float64)(x[1]),
+    "a partial in a loop": lambda x: sum(map(partial(float), x)) ** 2,
+    "tables": lambda x: TO_SERIES(x).loc[3] ** 2 + partial(pd.Series)(x).std(),
+    "map": lambda x: math.prod(map(np.float64, x)) + sum(map(float, x)),
+}
+
+
+@pytest.mark.parametrize("name", CALLED_LATER)
+def test_class_that_a_partial_or_map_calls_takes_traced_numbers(name):
+    fun, x = CALLED_LATER[name], np.array([1.5, 2.0])
+    np.testing.assert_allclose(grad(fun)(x), differences(fun, x, 1e-5), rtol=1e-6)
+    np.testing.assert_allclose(vmap(grad(fun))(np.stack([x, 2 * x]))[1], grad(fun)(2 * x), rtol=1e-12)
+
+
+def test_partial_stays_a_class():
+    def f(x):
+        made = partial(float)
+        assert isinstance(made, partial)
+        return made(x)
+
+    assert grad(f)(2.0) == 1.0

@@ -56,6 +56,41 @@ def sparse_members(x):
     return parts + A.transpose().toarray()[1, 0] * A.size + A.getnnz() + A.getnnz(axis=0) @ np.arange(3.0) * x[0]
 
 
+WEIGHTS = np.arange(1.0, 5.0).reshape(2, 2)
+
+
+def shuffled(x, axis):
+    m = x.reshape(2, 2) * math.sin(x[0])
+    np.random.default_rng(3).shuffle(m, axis=axis)
+    return (m * WEIGHTS).sum()
+
+
+def permuted(x, axis):
+    m, out = x.reshape(2, 2) * math.sin(x[0]), np.zeros((2, 2))
+    np.random.default_rng(4).permuted(m, axis=axis, out=m)
+    np.random.default_rng(4).permuted(m * m, axis=axis, out=out)
+    return ((np.random.default_rng(5).permuted(m, axis=axis) + out) * WEIGHTS).sum()
+
+
+def permutation(x):
+    m = x.reshape(2, 2) * math.sin(x[0])
+    return (np.random.default_rng(5).permutation(m, axis=1) * WEIGHTS).sum()
+
+
+def drawn_columns(x):
+    m = x.reshape(2, 2) * math.sin(x[0])
+    return (np.random.default_rng(0).choice(m, 3, axis=1, p=[0.2, 0.8]) @ [1.0, 2.0, 4.0] * [1.0, 3.0]).sum()
+
+
+def required(x):
+    """``numpy.require`` returns a view that can be written to, and copies one that does not own its memory."""
+    m = np.ones((4, 4))
+    row, column = np.require(m[::-1][1], float, "W"), np.require(m[:, 0], requirements="O")
+    row[0] += math.sin(x[0])
+    column[1] *= x[1]
+    return m.prod() * column.sum()
+
+
 PROGRAMS = {
     "harmonic_mean": lambda x: statistics.harmonic_mean(x) + statistics.harmonic_mean(list(x), [1, 2, 3, 4]),
     "covariance": lambda x: statistics.covariance(x, Y) * statistics.covariance(x, x**2),
@@ -84,6 +119,14 @@ PROGRAMS = {
         x[:2], [0.0, 0.0], [[1.0, x[2] / 2.0], [x[2] / 2.0, x[3]]]
     ),
     "clusters": clusters,
+    "shuffled rows": lambda x: shuffled(x, 0),
+    "shuffled columns": lambda x: shuffled(x, 1),
+    "permuted": lambda x: permuted(x, None),
+    "permuted rows": lambda x: permuted(x, 1),
+    "permutation": permutation,
+    "drawn columns": drawn_columns,
+    "unique_values": lambda x: (np.unique_values(np.arange(4)) * np.sin(x)).sum(),
+    "require": required,
     "masked_equal": lambda x: ma.masked_equal(np.append(x**2, 5.0), 5.0).sum(),
     "masked_values": lambda x: ma.masked_values(np.append(x**2, 5.0), 5.0).sum(),
     "masked append": lambda x: (ma.append(ma.masked_less(x, 0.5), x) ** 2).sum(),

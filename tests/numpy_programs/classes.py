@@ -367,6 +367,35 @@ def subclasses_found(x):
     return sum(step.weight * step(x[0])(x[1]) for step in Step.__subclasses__())
 
 
+class Dual:
+    """A number with a slope, for which NumPy's ufuncs call methods and operators."""
+
+    def __init__(self, value, slope=0.0):
+        self.value, self.slope = value, slope
+
+    def __mul__(self, other):
+        return Dual(self.value * other.value, self.value * other.slope + self.slope * other.value)
+
+    def __neg__(self):
+        return Dual(-self.value, -self.slope)
+
+    def sin(self):
+        return type(self)(math.sin(self.value), math.cos(self.value) * self.slope)
+
+
+def methods_called_by_ufuncs(x):
+    a, b = Dual(math.exp(x[0]), 1.0), Dual(x[1], 2.0)
+    both = np.sin([a, b])
+    return (np.sin(a * b) * np.negative(a)).slope + both[0].slope * both[1].value
+
+
+def classes_of_values_called(x):
+    y = np.array([math.sin(x[0]), x[1]])
+    state = type(REST)(y[0], x[1]).moved(0.1)
+    numbers = [type(x[0])(y[1]), x.dtype.type(y[0]), y[0].__class__(x[1]), (lambda kind: kind)(type(y[0]))(x[0])]
+    return sum(numbers) * state.energy + type(x.tolist())([y[1]])[0] ** 2
+
+
 X = np.array([0.4, 0.7])
 PROGRAMS = [
     (f, X)
@@ -386,5 +415,7 @@ PROGRAMS = [
         masks_of_nothing,
         older_containers_of_ones_own,
         attributes_of_classes,
+        methods_called_by_ufuncs,
+        classes_of_values_called,
     )
 ]

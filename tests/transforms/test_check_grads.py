@@ -23,6 +23,9 @@ RIGHT = {
     "sort and max": (lambda x: np.sort(x) * np.max(x), (X,)),
     "branch": (lambda x: x * x if x > 0 else -x, (2.0,)),
     "single precision": (lambda x: fnp.logsumexp(x), (np.float32(X),)),
+    "single precision of doubles": (lambda x: fnp.astype(np.sin(x) * x, np.float32), (X,)),
+    "one number in single precision": (lambda x: np.sum(x**2, dtype=np.float32), (X,)),
+    "single precision inside": (lambda x: np.sum((x * x).astype(np.float32)).astype(float), (X,)),
     "half precision": (lambda x: np.sum(x * x), (np.float16(X),)),
     "complex": (lambda z: z * z * np.conj(z), (np.array([1 + 2j, 0.5]),)),
     "real to complex": (lambda x: x * (1 + 2j), (X,)),
@@ -35,6 +38,14 @@ RIGHT = {
 @pytest.mark.parametrize("name", RIGHT)
 def test_right_derivatives_pass(name):
     check_grads(*RIGHT[name])
+
+
+@pytest.mark.parametrize("modes", [("fwd",), ("rev",)])
+def test_wrong_derivatives_in_single_precision_are_caught(modes):
+    with pytest.raises(GradientCheckError, match="is wrong at"):
+        check_grads(lambda x: np.sum(x * stop_gradient(x), dtype=np.float32), (X,), modes=modes)
+    with pytest.raises(GradientCheckError, match="has a kink there"):
+        check_grads(lambda x: np.sum(np.abs(x - 0.5), dtype=np.float32), (X,), modes=modes)
 
 
 @pytest.mark.parametrize("modes", [("fwd",), ("rev",), ("fwd", "rev")])

@@ -142,6 +142,18 @@ def test_matches_unrolled_newton():
         close(transform(implicit)(p), transform(unrolled)(p), rtol=1e-7)
 
 
+@pytest.mark.parametrize("solver", [anderson, picard])
+def test_number_stays_a_number(solver):
+    seen = []
+
+    def half(x):
+        seen.append(isinstance(x, float))
+        return 0.5 * x + 1.0
+
+    assert type(fixed_point(half, np.float64(1.0), solver=solver)) is np.float64
+    assert all(seen)
+
+
 def test_matches_unrolled_anderson():
     rng = np.random.default_rng(1)
     w, b = rng.normal(size=(4, 4)) / 4, rng.normal(size=4)

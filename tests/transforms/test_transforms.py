@@ -345,6 +345,7 @@ COLLECTIVES = {
     "pmin": lambda x, m: m.pmin(x, "i") * x,
     "all_gather": lambda x, m: m.all_gather(x * x, "i"),
     "all_gather-axis1": lambda x, m: m.all_gather(x * x, "i", axis=1),
+    "all_gather-last": lambda x, m: m.all_gather(x * x, "i", axis=-1),
     "axis_index": lambda x, m: x * m.axis_index("i"),
     "ppermute": lambda x, m: m.ppermute(x * x, "i", [(0, 1), (1, 2), (2, 0)]),
     "constant": lambda x, m: m.psum(2.0, "i") * x,
@@ -390,6 +391,15 @@ def test_collectives(name):
     np.testing.assert_allclose(fg.jvp(ours, (x,), (x,))[1], jax.jvp(theirs, (x,), (x,))[1], rtol=1e-12)
     inner = fg.vmap(fg.grad(lambda x: scalar(f(x, fg), fnp)), axis_name="i")(x)
     np.testing.assert_allclose(inner, jax.vmap(jax.grad(lambda x: scalar(f(x, Lax), jnp)), axis_name="i")(x))
+
+
+def test_ppermute_sends_zeros_past_infinities():
+    send = fg.vmap(lambda x: fg.ppermute(x, "i", [(1, 2)]), axis_name="i")
+    np.testing.assert_array_equal(send(np.array([np.inf, 1.0, np.nan])), [0.0, 0.0, 1.0])
+    np.testing.assert_array_equal(send(np.array([True, True, True])), [False, False, True])
+    np.testing.assert_array_equal(
+        fg.jacrev(send)(np.array([np.inf, 1.0, np.nan])), np.eye(3)[[0, 0, 1]] * [[0], [0], [1]]
+    )
 
 
 class TestNoGrad:

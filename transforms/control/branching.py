@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import funcgrad.numpy as fnp
 from funcgrad import backend, tree
-from funcgrad.core import describe, is_array
+from funcgrad.core import Tracer, describe, is_array
 from funcgrad.errors import InputError, ShapeError
 from funcgrad.optional import loaded_jax
 from funcgrad.transforms.control.carrying import branch_avals, checked_leaves
@@ -20,6 +20,7 @@ from funcgrad.transforms.control.staging import (
     is_batched_anywhere,
     staged_call,
 )
+from funcgrad.transforms.stopping import stop_gradient
 from funcgrad.transforms.transformed import check_functions
 
 _NONE: Final[Any] = object()
@@ -31,8 +32,9 @@ def cond(
     """Return ``true_fun(*operands)`` if ``pred``, else ``false_fun(*operands)``.
 
     On values ``cond`` is plain Python: the other function is not called. Inside ``vmap``, if ``pred`` differs between
-    the examples, both are called and the derivative is that of the chosen result; as with ``where``, an infinite
-    derivative of the other result makes it NaN. If ``pred`` is not known, under ``jax.jit``, ``jax.lax.cond`` runs.
+    the examples, both are called and the derivative is that of the chosen result. An infinite derivative of the other
+    result makes it NaN, as with ``where``, for values that the functions close over: pass such values as operands. If
+    ``pred`` is not known, under ``jax.jit``, ``jax.lax.cond`` runs.
 
     Args:
         pred: one truth value, or a number, which is true unless it is zero.
@@ -124,7 +126,10 @@ def _operands(call: str, operands: tuple[Any, ...], operand: Any) -> tuple[Any, 
 
 def _select_results(call: str, index: Any, branches: Sequence[Callable[..., Any]], operands: tuple[Any, ...]) -> Any:
     """Run all branches, and return for each example the result of its branch ``index``."""
-    found = [checked_leaves(call, "the result", branch(*operands)) for branch in branches]
+    found = []
+    for number, branch in enumerate(branches):
+        own = _as_constants(operands, ~_is_branch(call, index, number, len(branches)))
+        found.append(checked_leaves(call, "the result", branch(*own)))
     branch_avals(call, [(spec, [aval_of(leaf) for leaf in leaves]) for leaves, spec in found])
     results, spec = found[0]
     for number, (leaves, _) in enumerate(found[1:], 1):
@@ -133,10 +138,33 @@ def _select_results(call: str, index: Any, branches: Sequence[Callable[..., Any]
     return tree.unflatten(spec, results)
 
 
+def _is_branch(call: str, index: Any, number: int, count: int) -> Any:
+    """Return for each example whether ``index`` selects branch ``number``."""
+    if call == "cond":
+        return index if number else ~index
+    if number == 0:
+        return fnp.less_equal(index, 0)
+    return (fnp.greater_equal if number == count - 1 else fnp.equal)(index, number)
+
+
+def _as_constants(operands: tuple[Any, ...], others: Any) -> Any:
+    """Return the operands of a branch, which are constants in the examples ``others`` that select another branch.
+
+    A cotangent of zero times an infinite derivative is NaN, which must not leave the branch. JAX does the same.
+    """
+
+    def of_leaf(x: Any) -> Any:
+        if not isinstance(x, Tracer) or not backend.is_inexact(x):
+            return x
+        return fnp.where(others, stop_gradient(x), x)
+
+    return tree.map(of_leaf, operands)
+
+
 def _staged(call: str, index: Any, branches: Sequence[Callable[..., Any]], operands: tuple[Any, ...]) -> Any:
     """Return the result of branch ``index``, by ``jax.lax``."""
     leaves, spec = checked_leaves(call, "the operand", operands)
-    captured = Captured(call)
+    captured = Captured(call, [index, *leaves])
 
     def flat(branch: Callable[..., Any]) -> Callable[..., Any]:
         return lambda *xs: branch(*tree.unflatten(spec, xs))

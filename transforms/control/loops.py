@@ -183,7 +183,7 @@ def _staged_scan(
     f: Callable[[Any, Any], Any], carry: Carry, items: _Items, reverse: bool, unroll: Any
 ) -> tuple[Any, Any]:
     """Run the scan by ``jax.lax.scan``."""
-    captured, count = Captured("scan"), len(carry.leaves)
+    captured, count = Captured("scan", [*carry.leaves, *items.leaves]), len(carry.leaves)
 
     def body(*leaves: Any) -> tuple[Any, Any]:
         return _check_pair(f(tree.unflatten(carry.spec, leaves[:count]), tree.unflatten(items.spec, leaves[count:])))
@@ -305,7 +305,7 @@ def _true_for_any_example(answer: Any) -> bool:
 
 def _staged_while(call: str, cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], carry: Carry) -> Any:
     """Run the loop by ``jax.lax.while_loop``."""
-    captured, count = Captured(call), len(carry.leaves)
+    captured, count = Captured(call, carry.leaves), len(carry.leaves)
 
     def body(*leaves: Any) -> Any:
         return body_fun(tree.unflatten(carry.spec, leaves))
@@ -384,7 +384,7 @@ def fori_loop(
 
 def _staged_fori(bounds: tuple[Any, Any], body_fun: Callable[[Any, Any], Any], carry: Carry, unroll: Any) -> Any:
     """Run the loop by ``jax.lax.fori_loop``; bounds that are plain integers stay plain integers."""
-    captured, count = Captured("fori_loop"), len(carry.leaves)
+    captured, count = Captured("fori_loop", [*bounds, *carry.leaves]), len(carry.leaves)
     static = type(bounds[0]) is int and type(bounds[1]) is int
     if not static and unroll not in (None, False, 1):
         raise ShapeError(

@@ -266,6 +266,15 @@ staged: Operation = finish_operation(
 )
 
 
+def _is_taken_for_numpy(x: Any) -> bool:
+    """Whether a function takes ``x`` for a NumPy array or number, though its value is JAX's."""
+    while type(x) is Tracer:
+        if x._trace.as_numpy:
+            return True
+        x = x._val
+    return False
+
+
 class Captured:
     """Tracers that the functions of one call close over.
 
@@ -277,13 +286,16 @@ class Captured:
 
     Args:
         call: the public call, for messages.
+        given: arguments of the call. If one of them belongs to a function that takes its values for NumPy arrays, as
+            under ``jit``, so do the bodies: ``isinstance(x, numpy.ndarray)`` has one answer inside and outside.
 
     Attributes:
         tracers: the tracers, which become arguments of the call.
     """
 
-    def __init__(self, call: str) -> None:
+    def __init__(self, call: str, given: Leaves) -> None:
         self.call = call
+        self.as_numpy = any(map(_is_taken_for_numpy, given))
         self.tracers: list[Tracer] = []
         self._indices: dict[Any, int] = {}
 
@@ -347,7 +359,7 @@ class _Replacements:
     def __init__(self, captured: Captured, values: Sequence[Any] | None) -> None:
         self.captured, self.values = captured, values
         self.known: dict[int, Tracer] = {}
-        self.trace = LiftedTrace(lambda x: self.replacement_of(x)._val)
+        self.trace = LiftedTrace(lambda x: self.replacement_of(x)._val, as_numpy=captured.as_numpy)
 
     def replacement_of(self, x: Tracer) -> Tracer:
         index = self.captured.index_of(x, known=self.values is not None)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-from math import prod
 from typing import Any, NoReturn
 
 import numpy as np
@@ -11,14 +10,14 @@ import numpy as np
 from funcgrad import backend
 from funcgrad.backend import namespace_of
 from funcgrad.core import Tracer, describe
-from funcgrad.errors import NotDifferentiableError, ShapeError
-from funcgrad.kinds.linear import reshape
+from funcgrad.errors import ShapeError
 from funcgrad.numpy.axes import as_shape, normalize_axis
 from funcgrad.numpy.creation import as_value
-from funcgrad.primitives.indexing import getitem
+from funcgrad.numpy.memory_views import strided
 from funcgrad.primitives.windows import windows
 from funcgrad.typing import Array, ArrayLike, Shape
 from funcgrad.views import array_with_layout_of, make_read_only, note_view
+from funcgrad.writable import ONCE, View, is_buffer
 
 __all__ = ["as_strided", "sliding_window_view"]
 
@@ -36,7 +35,7 @@ def as_strided(
         shape: the shape of the result, by default the shape of ``x``.
         strides: for each axis of the result the distance between neighbours, in bytes; by default those of ``x``.
         subok: as in NumPy.
-        writeable: as in NumPy; the result for a traced value is read-only.
+        writeable: as in NumPy; a write that names an element of ``x`` several times raises an error.
 
     Raises:
         ShapeError: an element of the result lies outside of a traced value, or between two of its elements.
@@ -51,20 +50,22 @@ def as_strided(
         return np.lib.stride_tricks.as_strided(x, shape, strides, subok, writeable)
     lies = array_with_layout_of(x)
     to = lies.shape if shape is None else as_shape(shape)
-    places = _places(lies, to, lies.strides if strides is None else as_shape(strides))
+    apart = lies.strides if strides is None else as_shape(strides)
+    places = _places(lies, to, apart)
     if places is None:
         raise ShapeError(
             f"as_strided: a part lies outside of the memory of the array or between its elements, got shape={to}, "
             f"strides={strides} and {describe(x)}, whose own are {lies.strides}. Ask for elements of the array only."
         )
-    made = _at(x, places=places)
+    params = {"places": places, "shape": to, "strides": apart, "own": lies.strides}
+    made = strided(x, **params)
     if isinstance(x, Tracer):
-        note_view(x, made, _at, {"places": places})
-    return make_read_only(made)
-
-
-def _at(x: Any, *, places: np.ndarray) -> Any:
-    return getitem(reshape(x, to=(prod(backend.shape_of(x)),)), places)
+        note_view(x, made, strided, params)
+        if type(alias := made.alias) is View:
+            alias.has_own_memory = alias.has_own_memory or not is_buffer(made)
+            if not alias.locked and np.unique(places).size < places.size:
+                alias.locked = ONCE
+    return made if writeable else make_read_only(made)
 
 
 def _places(lies: np.ndarray, shape: Shape, strides: tuple[int, ...]) -> np.ndarray | None:
@@ -96,11 +97,10 @@ def sliding_window_view(
         window_shape: the length of a window, or the lengths along each of ``axis``.
         axis: the axis or axes along which windows slide, by default all; an axis may occur twice.
         subok: as in NumPy.
-        writeable: as in NumPy; windows of traced values are read-only.
+        writeable: as in NumPy; a write that names an element of ``x`` several times raises an error.
 
     Raises:
         ValueError: not as many lengths as axes, or a window that is negative or longer than its axis.
-        NotDifferentiableError: windows of traced values are to be written to.
 
     Example:
         >>> from funcgrad.numpy.lib.stride_tricks import sliding_window_view
@@ -111,12 +111,12 @@ def sliding_window_view(
     x = as_value(x)
     if namespace_of(x) is np:
         return np.lib.stride_tricks.sliding_window_view(x, window_shape, axis, subok=subok, writeable=writeable)
-    if writeable:
-        raise NotDifferentiableError(
-            f"sliding_window_view: elements stand in many windows, so those of traced values can only be read, got "
-            f"writeable=True and {describe(x)}. Write to the array itself, or to a copy of the windows."
-        )
     lengths, axes = _lengths_and_axes(backend.shape_of(x), window_shape, axis)
+    if writeable:
+        apart, left = array_with_layout_of(x).strides, list(backend.shape_of(x))
+        for n, a in zip(lengths, axes, strict=True):
+            left[a] -= n - 1
+        return as_strided(x, (*left, *lengths), (*apart, *[apart[a] for a in axes]))
     params = {"window": lengths, "axis": axes}
     made = windows(x, **params)
     if isinstance(x, Tracer):

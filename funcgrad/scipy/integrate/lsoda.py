@@ -17,7 +17,7 @@ from funcgrad.numpy.peeking import is_plain
 from funcgrad.numpy.reducing import as_inexact
 from funcgrad.optional import import_scipy
 from funcgrad.scipy.integrate.ivp import solving
-from funcgrad.scipy.integrate.ivp.flows import constant_array, is_foreign
+from funcgrad.scipy.integrate.ivp.flows import constant_array, constant_settings, is_foreign
 from funcgrad.scipy.integrate.ivp.pieces import Snapshots
 from funcgrad.scipy.integrate.ivp.portable import Control, adjoint_solution, flow_of, start_of, through_steps
 from funcgrad.scipy.integrate.ivp.runs import Runs, SolveArguments
@@ -121,6 +121,7 @@ def odeint(
         "h0": h0, "hmax": hmax, "hmin": hmin, "ixpr": ixpr, "mxstep": mxstep, "mxhnil": mxhnil, "mxordn": mxordn,
         "mxords": mxords, "printmessg": printmessg,
     }  # fmt: skip
+    hints = constant_settings(_CALL, hints)
     kept = _snapshot_settings(budget, store, steps, adjoint)
     return _solve(func, as_value(y0), as_value(t), as_args(args), full_output, tfirst, steps, adjoint, hints, kept)
 

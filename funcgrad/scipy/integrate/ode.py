@@ -15,7 +15,7 @@ from funcgrad.numpy.peeking import is_plain
 from funcgrad.numpy.reducing import as_inexact
 from funcgrad.optional import import_scipy
 from funcgrad.scipy.integrate.ivp import solving
-from funcgrad.scipy.integrate.ivp.flows import is_foreign
+from funcgrad.scipy.integrate.ivp.flows import constant_settings, is_foreign
 from funcgrad.scipy.integrate.ivp.pieces import RESTARTABLE, Snapshots
 from funcgrad.scipy.integrate.ivp.portable import TABLES, Control, Run, start_of
 from funcgrad.scipy.integrate.ivp.runs import SolveArguments
@@ -97,6 +97,7 @@ def solve_ivp(
         return _portable(fun, t_span, y0, method, t_eval, dense_output, events, args, steps, options)
     if args is not None and not isinstance(args, (tuple, list)):
         raise InputError(f"integrate.solve_ivp: args must be a tuple, got {describe(args)}. Pass args=(value,).")
+    options = constant_settings("integrate.solve_ivp", options)
     several = events if events is None else (events,) if callable(events) else tuple(events)
     solver = solving.method_class(method)
     arguments = SolveArguments(fun, tuple(t_span), y0, solver, t_eval, dense_output, several, vectorized, args, options)

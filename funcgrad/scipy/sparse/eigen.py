@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 
 import funcgrad.numpy as fnp
+from funcgrad.batching import unbatched_if_equal
+from funcgrad.core import Tracer
 from funcgrad.errors import InputError, ShapeError
 from funcgrad.numpy.concretization import strip_constant_tracers
 from funcgrad.numpy.creation import as_value
@@ -15,6 +17,7 @@ from funcgrad.numpy_code.sparse.objects import plain_matrix
 from funcgrad.optional import import_scipy
 from funcgrad.primitives.sparse_eigen import EigenSearch, sparse_eig, sparse_eigh
 from funcgrad.scipy.sparse.matrices import SparseArray, as_sparse, dense_as_sparse, is_sparse
+from funcgrad.transforms.stopping import stop_gradient
 
 __all__ = ["eigs", "eigsh"]
 
@@ -47,6 +50,10 @@ def _eigenpairs(name: str, A: Any, k: int, M: Any, vectors: bool, **options: Any
     given = {key: value for key, value in options.items() if value is not None}
     if "v0" in given:
         given["v0"] = np.asarray(strip_constant_tracers(as_value(given["v0"])))
+    for setting in ("sigma", "tol"):  # the eigenvalues that are found do not depend on them
+        if isinstance(given.get(setting), Tracer):
+            fixed = unbatched_if_equal(stop_gradient(given[setting]))
+            given[setting] = np.asarray(strip_constant_tracers(fixed))[()]
     if not isinstance(A, SparseArray) and not isinstance(M, SparseArray):
         routine = getattr(import_scipy(call, "scipy.sparse.linalg"), name)
         return routine(A, k, M=M, return_eigenvectors=vectors, **given)
@@ -91,7 +98,7 @@ def eigsh(
             computed.
         k: the number of eigenvalues, fewer than n.
         M: for ``A v = w M v``: Hermitian and positive definite, its values may be traced.
-        sigma: the number near which eigenvalues are searched for.
+        sigma: the number near which eigenvalues are searched for, a constant like ``tol``.
         which: which eigenvalues to find, in SciPy's notation.
         v0: the starting vector of the search.
         ncv: the number of vectors that are kept.

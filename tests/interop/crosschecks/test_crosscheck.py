@@ -158,6 +158,16 @@ def test_missing_term_is_not_reported_as_kink():
         assert not report.ok
 
 
+def test_rounding_of_single_precision_is_no_kink():
+    right = crosscheck(lambda x: fnp.sum((x * x).astype(np.float32)).astype(float))(X)
+    assert right.verdict == "OK: 4 quantities agree to 1e-09."
+    missing = crosscheck(lambda x: fnp.sum((x * stop_gradient(x)).astype(np.float32)))(X)
+    assert verdicts(missing)["gradient", "x"] == "referee stands alone"
+    assert not missing.ok
+    bend = crosscheck(lambda x: fnp.sum(fnp.abs(x - 0.5).astype(np.float32)))(np.array([0.5, 2.0]))
+    assert verdicts(bend)["gradient", "x"] == "referee stands alone, a kink"
+
+
 def test_no_grad_is_constant_for_both_libraries():
     def fun(x):
         with no_grad():

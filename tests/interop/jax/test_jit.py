@@ -45,7 +45,14 @@ from funcgrad import (
     vjp,
     vmap,
 )
-from funcgrad.errors import AxisNameError, ConcretizationError, EscapedTracerError, InputError, StagingError
+from funcgrad.errors import (
+    AxisNameError,
+    ConcretizationError,
+    EscapedTracerError,
+    InputError,
+    ReadOnlyError,
+    StagingError,
+)
 from funcgrad.interop.jax.devices import device_put
 from funcgrad.interop.jax.jit import jit
 from funcgrad.interop.jax.programs import from_jax
@@ -505,6 +512,26 @@ def test_memory_is_not_shared():
             pulled = pullback(before)[0]
             x[:] = 1.5
             close(pulled, vjp(fun, x)[1](before)[0])
+
+
+def add_to_view(x):
+    rest = x[1:]
+    rest += 1.0
+    return x.sum()
+
+
+def add_to_other_name(x):
+    same = x
+    same *= 2.0
+    return x.sum()
+
+
+@pytest.mark.parametrize("fun", [add_to_view, add_to_other_name])
+def test_augmented_assignment_writes_to_the_argument(fun):
+    for call in (jit(fun), jit(grad(fun)), grad(jit(fun)), lambda x: jit(vmap(fun))(np.stack([x, x]))):
+        with pytest.raises(ReadOnlyError, match=r"x [+*]= y: an argument of a transformed function"):
+            call(X)
+    np.testing.assert_array_equal(vjp(fun, jnp.asarray(X))[0], fun(jnp.asarray(X)))  # JAX's own arrays are immutable
 
 
 def test_cached_jax_conversion_is_not_used():

@@ -13,7 +13,7 @@ from scipy.sparse.linalg import LinearOperator, cg
 
 import funcgrad.numpy as fnp
 from funcgrad import custom_root, grad, hessian, jacfwd, stop_gradient, value_and_grad, vmap
-from funcgrad.errors import MissingExtraError
+from funcgrad.errors import MissingExtraError, NotDifferentiableError
 from funcgrad.interop import device_put, from_jax, jit
 from funcgrad.interop.scipy import (
     hessian_operator,
@@ -479,6 +479,22 @@ def test_losses_match_differences(loss):
     )
     found = least_squares(lambda p: decay(p) - noisy, FAR, loss=loss, f_scale=0.1, xtol=1e-12)
     close(found.cost, own.cost, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "solve",
+    [
+        lambda a: minimize(lambda x: x**2, 1.0, bounds=(a, 3.0)).x,
+        lambda a: minimize(lambda p: p["x"] ** 2, {"x": 1.0}, bounds={"x": (a, None)}).x["x"],
+        lambda a: least_squares(lambda x: x - 3.0, 1.0, bounds=(0.0, a)).x,
+        lambda a: root_scalar(lambda x: x**3 - 8.0, bracket=(a, 5.0)).root,
+        lambda a: root_scalar(lambda x: x**3 - 8.0, x0=1.0, x1=a).root,
+    ],
+)
+def test_traced_bounds_are_refused(solve):
+    for call in (lambda: grad(solve)(0.5), lambda: vmap(solve)(np.array([0.5, 0.6]))):
+        with pytest.raises(NotDifferentiableError, match=r"(bounds|bracket|x1) is being differentiated, batched"):
+            call()
 
 
 def test_custom_loss_is_differentiated():

@@ -153,3 +153,34 @@ def test_jit_of_equal_steps(method, backend):
         rates = np.array([0.7, 0.9])
         several = jit(vmap(grad(loss, 1), (None, 0, None)), backend=backend)(y0, rates, times)
         np.testing.assert_allclose(several, [grad(loss, 1)(y0, rate, times) for rate in rates], rtol=1e-12)
+
+
+SETTINGS = {
+    "rtol": lambda s: {"rtol": 1e-9 * s, "atol": 1e-11},
+    "atol": lambda s: {"rtol": 1e-9, "atol": [1e-11 * s, 1e-11]},
+    "max_step": lambda s: {**TIGHT, "max_step": 0.1 * s},
+    "first_step": lambda s: {**TIGHT, "first_step": 0.01 * s},
+}
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+@pytest.mark.parametrize("method", ["RK45", "LSODA"])
+def test_traced_settings_are_constants(name, method):
+    """SciPy's compiled solvers read them without asking whether they are numbers."""
+
+    def f(s):
+        options = SETTINGS[name](s)
+        return scipy.integrate.solve_ivp(lambda t, y: [y[1], -y[0]], (0.0, 1.0), [1.0, s], method, **options).y[0, -1]
+
+    assert grad(f)(1.5) == pytest.approx(np.sin(1.0), rel=1e-7)
+    assert jvp(f, (1.5,), (1.0,))[1] == pytest.approx(np.sin(1.0), rel=1e-7)
+    assert vmap(f)(np.array([1.5, 1.5]))[0] == f(1.5)
+    assert vmap(grad(f))(np.array([1.5, 1.5]))[0] == pytest.approx(np.sin(1.0), rel=1e-7)
+
+
+def test_traced_settings_of_odeint_are_constants():
+    def f(s):
+        options = {"rtol": 1e-9 * s, "atol": 1e-9 * s, "hmax": s, "h0": 0.01 * s}
+        return scipy.integrate.odeint(lambda y, t: [y[1], -y[0]], [1.0, s], [0.0, 1.0], **options)[-1, 0]
+
+    assert grad(f)(1.5) == pytest.approx(np.sin(1.0), rel=1e-7)

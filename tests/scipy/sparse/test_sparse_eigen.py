@@ -172,3 +172,16 @@ def test_invalid_calls_raise():
     ):
         with pytest.raises(error, match=problem):
             grad(lambda x, fun=fun: np.sum(fun(x)))(X)
+
+
+@pytest.mark.parametrize("name", ["eigsh", "eigs", "svds"])
+def test_traced_settings_are_constants(name):
+    """ARPACK, compiled code, reads them without asking whether they are numbers."""
+
+    def f(s):
+        settings = {"tol": 1e-12 * s} if name == "svds" else {"tol": 1e-12 * s, "sigma": 3.0 * s}
+        found = getattr(linalg, name)(stiffness(X) * s, 1, **settings)
+        return np.real(found[1 if name == "svds" else 0][0])
+
+    assert grad(f)(1.2) == pytest.approx(f(1.2) / 1.2)
+    assert vmap(grad(f))(np.array([1.2, 1.2])).tolist() == pytest.approx([grad(f)(1.2)] * 2)

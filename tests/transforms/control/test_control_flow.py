@@ -43,7 +43,7 @@ from funcgrad.errors import (
     NotDifferentiableError,
     ShapeError,
 )
-from funcgrad.interop import crosscheck, to_jax
+from funcgrad.interop import crosscheck, jit, to_jax
 from funcgrad.optional import precision_switch
 from funcgrad.transforms import control
 
@@ -424,6 +424,60 @@ def test_untaken_branch_gives_no_nan():
     slope = grad(lambda x: control.cond(x > 0, lambda: fnp.log(x), lambda: 0.0 * x))
     assert slope(0.0) == 0.0
     assert jax.jit(slope)(0.0) == 0.0
+
+
+def positive_part(x):
+    return control.cond(x > 0, lambda p: fnp.sqrt(p["x"]) * p["y"], lambda p: p["y"], {"x": x, "y": 2.0 * x})
+
+
+def by_sign(x):
+    return control.switch(fnp.astype(fnp.sign(x), int) + 1, [lambda x: 3.0 * x, lambda x: x**2, fnp.sqrt], x)
+
+
+@pytest.mark.parametrize("fun", [positive_part, by_sign])
+@pytest.mark.parametrize("wrap", [lambda f: f, jit], ids=["plain", "jit"])
+def test_untaken_branch_in_a_batch_gives_no_nan_to_operands(fun, wrap):
+    x = np.array([0.0, 2.0, -1.0])
+    with np.errstate(all="ignore"):
+        first = [grad(fun)(v) for v in x]
+        assert_close(wrap(vmap(grad(fun)))(x), np.array(first))
+        assert_close(wrap(grad(lambda x: fnp.sum(vmap(fun)(x))))(x), np.array(first))
+        assert_close(wrap(vmap(grad(grad(fun))))(x), np.array([grad(grad(fun))(v) for v in x]))
+        assert_close(wrap(hessian(lambda x: fnp.sum(vmap(fun)(x))))(x), np.diag([grad(grad(fun))(v) for v in x]))
+        assert_close(jax.vmap(jax.grad(fun))(jnp.asarray(x)), jnp.array(first))
+
+
+def by_class(x):
+    return 2.0 * x if isinstance(x, np.ndarray) else 3.0 * x
+
+
+@pytest.mark.parametrize(
+    "fun",
+    [
+        lambda x: control.scan(lambda c, y: (by_class(c) + by_class(y), by_class(y)), x, np.ones((2, 2)) * x),
+        lambda x: control.fori_loop(0, 2, lambda i, c: by_class(c), x),
+        lambda x: control.while_loop(lambda c: by_class(c)[0] < 9.0, by_class, x),
+        lambda x: control.cond(x[0] > 0, by_class, lambda c: c, x),
+        lambda x: control.switch(
+            fnp.astype(x[0], int), [fnp.sin, lambda c: control.cond(c[0] > 0, by_class, fnp.cos, c)], x
+        ),
+        lambda x: control.map(by_class, fnp.stack([x, x])),
+    ],
+)
+def test_values_in_compiled_bodies_are_arrays_of_numpy(fun):
+    x = np.array([1.0, 0.5])
+    assert_close(jit(fun)(x), fun(x))
+    assert_close(jit(vmap(fun))(x[None]), vmap(fun)(x[None]))
+
+
+def test_compiled_body_must_not_write_to_its_carry():
+    def add(c, y):
+        c += y
+        return c, None
+
+    for wrap in (grad, jit):
+        with pytest.raises(ValueError, match="cannot be written to"):
+            wrap(lambda x: fnp.sum(control.scan(add, x, np.ones((3, 2)))[0]))(np.zeros(2))
 
 
 def test_values_of_plain_loops():

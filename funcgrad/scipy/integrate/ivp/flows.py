@@ -9,6 +9,7 @@ import numpy as np
 
 import funcgrad.numpy as fnp
 from funcgrad import backend, tree
+from funcgrad.batching import unbatched_if_equal
 from funcgrad.core import Tracer, describe, is_array, is_in_transform, plain_value, replace_at, shallow_copy
 from funcgrad.errors import (
     ConcretizationError,
@@ -42,6 +43,24 @@ def constant_array(call: str, x: Any) -> np.ndarray:
             "outside of jax.jit, or pass steps=n for n equal steps."
         )
     return np.asarray(y)
+
+
+#: Options of solvers that choose the steps.
+_SETTINGS = frozenset(("atol", "first_step", "h0", "hmax", "hmin", "max_step", "min_step", "rtol", "tcrit"))
+
+
+def constant_settings(call: str, options: dict[str, Any]) -> dict[str, Any]:
+    """Return ``options`` with constants for traced tolerances and lengths of steps, which compiled solvers read."""
+    return {
+        name: _constant_setting(call, x)
+        if name in _SETTINGS and any(isinstance(v, Tracer) for v in tree.leaves(x))
+        else x
+        for name, x in options.items()
+    }
+
+
+def _constant_setting(call: str, x: Any) -> Any:
+    return constant_array(call, unbatched_if_equal(stop_gradient(fnp.asarray(x))))[()]
 
 
 def is_foreign(*values: Any) -> bool:
