@@ -101,7 +101,7 @@ def _axis(
 ) -> Any:
     """Apply ``call``, which works along ``axis``, a number or a tuple of numbers, to whole batches."""
     axis = params["axis"]
-    shifted = _behind_batch(axis) if np.ndim(axis) == 0 else tuple(map(_behind_batch, axis))
+    shifted = tuple(map(_behind_batch, axis)) if isinstance(axis, (tuple, list)) else _behind_batch(axis)
     return _leading(call, size, args, batched, {**params, "axis": shifted})
 
 
