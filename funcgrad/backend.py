@@ -345,6 +345,18 @@ def _filled(x: Any, value: int) -> Any:
     if not is_inexact(x):
         return np.zeros(shape, FLOAT0)
     xp = library_of(x)
-    if xp is np and not shape:
-        return dtype.type(value)
-    return xp.full(shape, value, dtype)
+    if xp is np:
+        return np.full(shape, value, dtype) if shape else dtype.type(value)
+    return taken_like(x, xp.full(shape, value, dtype))
+
+
+def taken_like(x: Any, made: Any) -> Any:
+    """Return ``made``, an array of another library, as a traced value if ``x`` is one that stands for a NumPy array.
+
+    A function that takes its arguments for NumPy arrays, as under ``jit``, then takes ``made`` for one too.
+    """
+    while hasattr(x, "_val"):
+        if x._trace.as_numpy:
+            return x._trace.wrap(made)
+        x = x._val
+    return made

@@ -315,7 +315,7 @@ def match_leaves(call: str, what: str, given: PyTree, leaves: Sequence[Any], spe
                 f"Convert it with .astype({str(dtype)!r})."
             )
         if xp is not np and backend.namespace_of(t) is np:
-            t = xp.asarray(t, dtype)  # the result may be this tangent or cotangent itself
+            t = backend.taken_like(leaf, xp.asarray(t, dtype))  # the result may be this tangent or cotangent itself
         results.append(t)
     return results
 

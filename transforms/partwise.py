@@ -77,7 +77,7 @@ def basis(leaves: Sequence[Any], rows: range | None = None) -> list[Any]:
 def _unit_rows(leaf: Any, size: int, start: int, rows: range) -> Any:
     """Return ``rows`` of the basis for one ``leaf``, whose first entry is 1 in the row ``start``."""
     ones = backend.library_of(leaf).eye(len(rows), size, rows.start - start, dtype=backend.dtype_of(leaf))
-    return reshape(ones, to=(len(rows), *backend.shape_of(leaf)))
+    return reshape(backend.taken_like(leaf, ones), to=(len(rows), *backend.shape_of(leaf)))
 
 
 class _SlotLink:

@@ -29,7 +29,8 @@ def to_bounds(call: str, optimize: Any, layout: Layout, bounds: Any) -> Any:
     """
     if bounds is None:
         return None
-    bounds, keep = require_concrete(call, "bounds", bounds), False
+    bounds = require_concrete(call, "bounds", bounds)
+    keep: Any = False
     if isinstance(bounds, optimize.Bounds):
         sides, keep = [_side(call, layout, side) for side in (bounds.lb, bounds.ub)], np.ravel(bounds.keep_feasible)
     elif _is_pair(bounds) and all(_is_number(side) for side in bounds):

@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import math
 import pickle
 import subprocess
 import sys
@@ -532,6 +533,35 @@ def test_augmented_assignment_writes_to_the_argument(fun):
         with pytest.raises(ReadOnlyError, match=r"x [+*]= y: an argument of a transformed function"):
             call(X)
     np.testing.assert_array_equal(vjp(fun, jnp.asarray(X))[0], fun(jnp.asarray(X)))  # JAX's own arrays are immutable
+
+
+@pytest.mark.parametrize(
+    "transform",
+    [
+        lambda f: grad(lambda x: fnp.sum(f(x))),
+        lambda f: vmap(grad(f)),
+        jacrev,
+        jacfwd,
+        hessian,
+        lambda f: lambda x: jvp(f, (x,), (np.ones(3),))[1],
+        lambda f: lambda x: linearize(f, x)[1](x),
+    ],
+)
+def test_cotangents_and_tangents_in_custom_rules_are_arrays_of_numpy(transform):
+    def doubled(t):
+        return t * 2.0 if isinstance(t, (np.ndarray, float)) else t * 3.0
+
+    by_vjp, by_jvp = custom_vjp(lambda x: 2.0 * x), custom_jvp(lambda x: 2.0 * x)
+    by_vjp.defvjp(lambda x: (2.0 * x, None), lambda _, ct: (doubled(ct),))
+    by_jvp.defjvp(lambda primals, tangents: (2.0 * primals[0], doubled(tangents[0])))
+    for fun in (by_vjp, by_jvp):
+        close(jit(transform(fun))(X), transform(fun)(X))
+
+
+def test_functions_of_math_in_a_rule_compile():
+    total = custom_vjp(lambda x: fnp.sum(x))
+    total.defvjp(lambda x: (fnp.sum(x), None), lambda _, ct: (np.ones(3) * math.sin(ct),))
+    close(jit(grad(total))(X), np.full(3, np.sin(1.0)))
 
 
 def test_cached_jax_conversion_is_not_used():
