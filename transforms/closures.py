@@ -15,6 +15,7 @@ from funcgrad.errors import BranchError, ConcretizationError, NotDifferentiableE
 from funcgrad.graph import GraphTrace, add_decision
 from funcgrad.keeping import copy_shared_constants
 from funcgrad.numpy.concretization import forget_refusal
+from funcgrad.numpy_code import run_or_rebuild
 from funcgrad.transforms.arguments import check_results
 from funcgrad.transforms.stopping import stop_gradient
 from funcgrad.typing import PyTree
@@ -57,11 +58,16 @@ class RecordedClosure:
     ) -> None:
         self.call = call
         leaves, spec = tree.flatten(x)
-        trace = RerunDecisionTrace() if reruns_decisions else DecisionTrace() if checks_branches else GraphTrace()
-        try:
-            out = fun(tree.unflatten(spec, [trace.input(leaf) for leaf in leaves]))
-        finally:
-            trace.close()
+        kind = RerunDecisionTrace if reruns_decisions else DecisionTrace if checks_branches else GraphTrace
+
+        def record(fun: Callable[[Any], Any]) -> tuple[GraphTrace, PyTree]:
+            trace = kind()
+            try:
+                return trace, fun(tree.unflatten(spec, [trace.input(leaf) for leaf in leaves]))
+            finally:
+                trace.close()
+
+        trace, out = run_or_rebuild(fun, record)
         found, self.out_spec = tree.flatten(out)
         check_results(call, found)
         self.outs = [leaf._val if type(leaf) is Tracer and leaf._trace is trace else leaf for leaf in found]

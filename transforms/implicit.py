@@ -29,6 +29,7 @@ from funcgrad.kinds.custom import CustomRules, custom_call
 from funcgrad.kinds.linear import batch_rule, nondifferentiable
 from funcgrad.kinds.rules import Operation
 from funcgrad.numpy.concretization import forget_refusal
+from funcgrad.numpy_code import run_or_rebuild
 from funcgrad.transforms.arguments import check_leaf, split_aux
 from funcgrad.transforms.closures import RecordedClosure, example_by_example
 from funcgrad.transforms.products import jvp, vjp
@@ -549,7 +550,7 @@ def fixed_point(
     check_functions("fixed_point", solver=solver)
 
     def residual(x: Any) -> Any:
-        return tree.map(operator.sub, f(x, *params), x)
+        return run_or_rebuild(f, lambda f: tree.map(operator.sub, f(x, *params), x))
 
     return custom_root(residual, x0, lambda _, start: solver(lambda x: f(x, *params), start), tangent_solve)
 

@@ -1,6 +1,7 @@
 """Implicit differentiation, against closed forms, unrolled derivatives and JAX."""
 
 import functools
+import math
 from functools import partial
 
 import jax
@@ -450,3 +451,23 @@ def test_invalid_linear_transpose_arguments_raise():
         linear_transpose(B, B)
     with pytest.raises(ShapeError, match="the cotangent has the wrong shape"):
         linear_transpose(lambda x: 2.0 * x, B)(np.ones(2))
+
+
+def scaled_cosine(x, a):
+    return math.cos(a * x)
+
+
+def diagonal(x):
+    out = np.zeros(2)
+    out[0], out[1] = 2.0 * x[0], 4.0 * x[1]
+    return out
+
+
+def test_equations_written_for_numpy_outside_of_transforms():
+    """The equation is recorded, also where no transform could run it rebuilt."""
+    root = fixed_point(scaled_cosine, 0.5, 1.0)
+    assert root == pytest.approx(math.cos(root), abs=1e-12)
+    assert custom_root(lambda x: math.cos(x) - x, 0.5, lambda f, x: root) == root
+    assert custom_linear_solve(diagonal, np.array([2.0, 8.0]), dense_solve).tolist() == [1.0, 2.0]
+    slope = grad(lambda a: fixed_point(scaled_cosine, 0.5, a))(1.0)
+    assert slope == pytest.approx(-root * math.sin(root) / (1 + math.sin(root)), abs=1e-9)
