@@ -16,7 +16,7 @@ from collections.abc import Callable
 from contextlib import nullcontext, suppress
 from io import UnsupportedOperation
 from types import MethodType
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 import numpy as np
 
@@ -410,9 +410,9 @@ def elements_of(x: Tracer) -> np.ndarray:
     """Return an object array of the elements of ``x``, each traced."""
     if is_buffer(x):
         return np.array(x._val, object)
-    found = np.empty(x.shape, object)
+    found, parts = np.empty(x.shape, object), cast("Any", x)
     for place in np.ndindex(*x.shape):
-        found[place] = x[place] if place else x
+        found[place] = parts[place] if place else x
     return found
 
 

@@ -87,7 +87,7 @@ def _members_for_program(cls: type) -> Mapping[str, Any]:
     """Return ``vars(cls)``; of a rebuilt class, all members of its original, in their order, replaced where needed."""
     own = members_of(cls)
     if STAMPS not in own:  # not rebuilt, or not yet complete
-        return own
+        return own  # type: ignore[no-any-return]
     given = members_of(own["__original__"])
     found = {name: _for_program(own.get(name, value)) for name, value in given.items()}
     written = {name: value for name, value in own.items() if name not in given and name not in _ADDED}

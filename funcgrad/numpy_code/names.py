@@ -5,11 +5,12 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache, partial, reduce, wraps
 from importlib import import_module
 from importlib.util import find_spec
 from itertools import accumulate
-from types import ModuleType
+from types import BuiltinFunctionType, ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -305,12 +306,12 @@ def replacement_in_calls(value: Any) -> Any:
     """
     if isinstance(value, type) and issubclass(value, np.number):
         return scalar_conversion(value)
-    if issubclass(type(value), Tracer):  # a lookup would request its hash, which is refused
+    if issubclass(type(value), Tracer):
         return value
-    try:
-        found = CONVERSIONS.get(value) or _MORE_CONVERSIONS.get(value)
-    except TypeError:  # not hashable
-        return value
+    found = None
+    if isinstance(value, (type, BuiltinFunctionType)):  # the hash of other objects may be that of a traced number
+        with suppress(TypeError):  # a class without a hash
+            found = CONVERSIONS.get(value) or _MORE_CONVERSIONS.get(value)
     return refusing_reader(value) if found is None else found
 
 
