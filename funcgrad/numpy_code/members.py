@@ -23,7 +23,7 @@ _Stamp = tuple[Any, Callable[[Any], Any], Any]
 def stamp_of(cls: type, members: dict[str, Any]) -> list[_Stamp]:
     """Return the stamp of a class, in a list, which is empty if no member was rebuilt."""
     names = [name for name in members if name in vars(cls)]
-    get = operator.itemgetter(*names) if names else None
+    get = operator.itemgetter(*names, names[0]) if names else None  # with one name alone it would return no tuple
     return [] if get is None else [(vars(cls), get, get(vars(cls)))]
 
 
@@ -36,7 +36,7 @@ def is_up_to_date(made: type) -> bool:
     """Whether the class that ``made`` was built from, and its bases, still have the same methods and properties."""
     try:
         for members, get, found in vars(made).get(STAMPS, ()):
-            if get(members) != found:
+            if not all(map(operator.is_, get(members), found)):  # arrays and traced values cannot be compared
                 return False
     except KeyError:  # a member is gone
         return False

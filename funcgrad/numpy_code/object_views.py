@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable
 from contextlib import suppress
@@ -165,7 +166,7 @@ def _object_viewer(kind: type, cls: type, translate: Any) -> Callable[[Any], Any
     def make_view(obj: Any) -> Any:
         try:
             for members, get, found in stamps:  # same check as ``is_up_to_date``, without a call
-                if get(members) != found:
+                if not all(map(operator.is_, get(members), found)):
                     return rebuild_and_view(obj)
         except KeyError:
             return rebuild_and_view(obj)

@@ -515,3 +515,26 @@ def test_arrays_of_objects_take_traced_arrays(f):
     assert slope == pytest.approx(want, rel=1e-8)
     np.testing.assert_allclose(jacfwd(f)(x), slope, rtol=1e-12)
     np.testing.assert_allclose(vmap(grad(f))(np.stack([x, x])), [slope, slope], rtol=1e-12)
+
+
+class Tally:
+    """Class whose attributes change: an array that the program replaces, a list that the function makes anew."""
+
+    weights = np.array([1.0, 2.0])
+    items: ClassVar[list] = [0.0]
+
+    @classmethod
+    def added(cls, x):
+        cls.items = []
+        for _ in range(2):
+            cls.items.append(x * (cls.items[-1] if cls.items else 1.0))
+        return np.array([math.exp(cls.items[-1]), x]).dot(cls.weights)
+
+
+def test_attributes_of_classes_that_change(monkeypatch):
+    f = Tally.added
+    for first in (1.0, 3.0, 5.0):
+        monkeypatch.setattr(Tally, "weights", np.array([first, 2.0]))
+        for _ in range(2):
+            assert grad(f)(0.5) == pytest.approx(first * math.exp(0.25) + 2.0, rel=1e-14)
+        assert f(0.5) == pytest.approx(first * math.exp(0.25) + 1.0, rel=1e-14)
