@@ -506,7 +506,13 @@ def rows_of_cells(x):
     return out.prod() * table.sum()
 
 
-@pytest.mark.parametrize("f", [cells, cells_written_to_numbers, rows_of_cells])
+def numbers_as_objects(x):
+    constants, mixed = np.array([[1, 2.0, 0.5], [3, 1.5, 2]], object), np.array([2.0, x[1], 1], object)
+    products = np.dot(constants, x) * math.sin(x[0])
+    return products.sum() + (mixed * x).sum() + np.concatenate([mixed, x]).prod() + np.maximum(x, mixed).sum()
+
+
+@pytest.mark.parametrize("f", [cells, cells_written_to_numbers, rows_of_cells, numbers_as_objects])
 def test_arrays_of_objects_take_traced_arrays(f):
     x = np.array([0.7, 1.3, 0.4])
     want = differences(f, x, 5e-4)
