@@ -153,8 +153,9 @@ def _bind_foreign(primitive: Primitive, args: tuple[Any, ...], position: int, pa
         return made
     if (made := _compute_other_constants(primitive, args, params)) is not NotImplemented:
         return made
-    if isinstance(operand, _SEQUENCES):
-        return primitive.call(*args[:position], ARRAY_MAKER[0](list(operand)), *args[position + 1 :], **params)
+    if isinstance(operand, _SEQUENCES) or _holds_numbers(operand):
+        items = operand.tolist() if isinstance(operand, np.ndarray) else list(operand)
+        return primitive.call(*args[:position], ARRAY_MAKER[0](items), *args[position + 1 :], **params)
     if backend.defines_array(operand):
         return primitive.call(*args[:position], ARRAY_MAKER[0](operand), *args[position + 1 :], **params)
     if (made := _call_method_of(operand, primitive, args, params)) is not NotImplemented:
@@ -245,6 +246,13 @@ def _is_date_text_or_objects(x: Any) -> bool:
 
 def _holds_objects(x: Any) -> bool:
     return type(x) is np.ndarray and x.dtype == object
+
+
+def _holds_numbers(x: Any) -> bool:
+    """Whether ``x`` is an array of Python objects that are numbers, which may be traced."""
+    return _holds_objects(x) and all(
+        type(item) in _NUMBERS or (isinstance(item, Tracer) and not item.shape) for item in x.flat
+    )
 
 
 def _is_comparable(x: Any) -> bool:

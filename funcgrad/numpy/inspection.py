@@ -238,10 +238,10 @@ def real_if_close(a: ArrayLike, tol: float = 100) -> Array:
     """
     if is_plain(a):
         return np.real_if_close(a, tol)
-    a = as_value(a)
+    a = asarray(a)  # of a number, too, an array, which can be written to
     dtype = dtype_of(a)
     if dtype.kind != "c":
-        return asarray(a)
+        return a
     limit = float(np.finfo(dtype).eps) * tol if tol > 1 else tol
     close = less(absolute(imag(a)), limit)
     return real(a) if shared_truth(reduce_all(close, axis=ALL_AXES[len(shape_of(a))])) else a

@@ -144,12 +144,15 @@ def resize(x: Tracer, *shape: Any, refcheck: bool = True) -> None:
         ReadOnlyError: ``x`` is an argument of a transformed function.
     """
     _check_writable(x, "x.resize()", "x = numpy.pad(x, ...) or x = x[:n]")
-    alias = x.alias
-    if type(alias) is View or not array_with_layout_of(x).flags.c_contiguous:
+    alias, to = x.alias, as_shape(shape[0] if len(shape) == 1 else shape)
+    is_in_order = array_with_layout_of(x).flags.c_contiguous
+    if is_in_order and prod(to) == prod(x.shape):  # the memory stays as it is, so that of a view can be resized too
+        set_shape(x, to)
+        return
+    if type(alias) is View or not is_in_order:
         raise ValueError("cannot resize this array: it does not own its data")
     if alias and any(known() is not None for known in alias):
         raise ValueError("cannot resize an array that references or is referenced by another array in this way.")
-    to = as_shape(shape[0] if len(shape) == 1 else shape)
     with write_lock:
         size = prod(x.shape)
         flat, missing = reshape(_present_value(x), to=(size,)), prod(to) - size

@@ -15,15 +15,31 @@ from funcgrad.numpy_code.conversions import as_format_string
 from funcgrad.numpy_code.metaclasses import STAMPS, members_of, mro_of
 from funcgrad.numpy_code.objects import DECORATED, rebuild_decorated
 
-#: Attributes of a class, a getter for those that were rebuilt, and the values that the getter returned then.
+#: Attributes of a class, a getter for those that were rebuilt, and what the getter returned then.
 _Stamp = tuple[Any, Callable[[Any], Any], Any]
+#: Types of members that are equal only if they are the same.
+_METHODS = frozenset((FunctionType, classmethod, property, staticmethod))
 
 
 def stamp_of(cls: type, members: dict[str, Any]) -> list[_Stamp]:
-    """Return the stamp of a class, in a list, which is empty if no member was rebuilt."""
-    names = [name for name in members if name in members_of(cls)]
-    get = operator.itemgetter(*names) if names else None
-    return [] if get is None else [(members_of(cls), get, get(members_of(cls)))]
+    """Return the stamps of a class: one for its methods, and one for other members that were rebuilt."""
+    own = members_of(cls)
+    stamps: list[_Stamp] = []
+    names = [name for name in members if name in own]
+    methods = [name for name in names if type(own[name]) in _METHODS]
+    if methods:
+        get = operator.itemgetter(*methods)
+        stamps.append((own, get, get(own)))
+    others = [name for name in names if type(own[name]) not in _METHODS]
+    if others:  # arrays and traced values cannot be compared
+        held = [own[name] for name in others]
+        stamps.append((own, partial(_identities, others, held), list(map(id, held))))
+    return stamps
+
+
+def _identities(names: list[str], held: Any, members: Any) -> list[int]:
+    """Return the ``id`` of members; those that are ``held`` keep theirs."""
+    return [id(members[name]) for name in names]
 
 
 def can_become_stale(made: Any) -> bool:

@@ -1198,6 +1198,7 @@ def test_resize_in_place():
         b.resize((2, 2))
         b[1] = a[1:]
         a.resize(1)
+        b[:1].resize(2, 1)  # a view, whose memory stays as it is
         return b.sum() * a[0]
 
     x = np.array([2.0, 3.0])

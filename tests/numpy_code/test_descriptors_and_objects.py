@@ -508,7 +508,13 @@ def rows_of_cells(x):
     return out.prod() * table.sum()
 
 
-@pytest.mark.parametrize("f", [cells, cells_written_to_numbers, rows_of_cells])
+def numbers_as_objects(x):
+    constants, mixed = np.array([[1, 2.0, 0.5], [3, 1.5, 2]], object), np.array([2.0, x[1], 1], object)
+    products = np.dot(constants, x) * math.sin(x[0])
+    return products.sum() + (mixed * x).sum() + np.concatenate([mixed, x]).prod() + np.maximum(x, mixed).sum()
+
+
+@pytest.mark.parametrize("f", [cells, cells_written_to_numbers, rows_of_cells, numbers_as_objects])
 def test_arrays_of_objects_take_traced_arrays(f):
     x = np.array([0.7, 1.3, 0.4])
     want = differences(f, x, 5e-4)
@@ -705,3 +711,26 @@ def test_registered_classes_are_subclasses_of_an_abstract_class():
 
     slotted, square = Slotted(), Square()
     assert grad(f)(0.0) == 11.0
+
+
+class Tally:
+    """Class whose attributes change: an array that the program replaces, a list that the function makes anew."""
+
+    weights = np.array([1.0, 2.0])
+    items: ClassVar[list] = [0.0]
+
+    @classmethod
+    def added(cls, x):
+        cls.items = []
+        for _ in range(2):
+            cls.items.append(x * (cls.items[-1] if cls.items else 1.0))
+        return np.array([math.exp(cls.items[-1]), x]).dot(cls.weights)
+
+
+def test_attributes_of_classes_that_change(monkeypatch):
+    f = Tally.added
+    for first in (1.0, 3.0, 5.0):
+        monkeypatch.setattr(Tally, "weights", np.array([first, 2.0]))
+        for _ in range(2):
+            assert grad(f)(0.5) == pytest.approx(first * math.exp(0.25) + 2.0, rel=1e-14)
+        assert f(0.5) == pytest.approx(first * math.exp(0.25) + 1.0, rel=1e-14)

@@ -91,6 +91,14 @@ def required(x):
     return m.prod() * column.sum()
 
 
+def close_to_real(x):
+    """``numpy.real_if_close`` of a number returns an array without axes, which ``+=`` changes in place."""
+    number = np.real_if_close(x[0] * (1 + 1e-18j))
+    parts = [number]
+    parts[0] += math.sin(x[1])
+    return number * x[2]
+
+
 PROGRAMS = {
     "harmonic_mean": lambda x: statistics.harmonic_mean(x) + statistics.harmonic_mean(list(x), [1, 2, 3, 4]),
     "covariance": lambda x: statistics.covariance(x, Y) * statistics.covariance(x, x**2),
@@ -127,6 +135,7 @@ PROGRAMS = {
     "drawn columns": drawn_columns,
     "unique_values": lambda x: (np.unique_values(np.arange(4)) * np.sin(x)).sum(),
     "require": required,
+    "real_if_close": close_to_real,
     "masked_equal": lambda x: ma.masked_equal(np.append(x**2, 5.0), 5.0).sum(),
     "masked_values": lambda x: ma.masked_values(np.append(x**2, 5.0), 5.0).sum(),
     "masked append": lambda x: (ma.append(ma.masked_less(x, 0.5), x) ** 2).sum(),

@@ -3,10 +3,12 @@
 ``python -m numpy_programs.random_programs --count 1000 --seed 7``, with ``tests`` on the path, judges many. In the
 templates ``{s}``, ``{v}``, ``{m}`` are a number, a vector of four and a matrix that the program has by then, ``{c}`` is
 a constant, ``{k}`` a position; ``{a}`` and ``{A}`` are a vector and a matrix that the program may write to, and ``{n}``
-is a new name; these three are the same everywhere in a template. ``~`` begins a line.
+is a new name; these three are the same everywhere in a template. ``~`` begins a line. More templates stand in
+``language_templates`` and ``library_templates``.
 """
 
 import argparse
+import dataclasses
 import linecache
 import random
 import re
@@ -18,16 +20,32 @@ import numpy as np
 from funcgrad import checkpoint, grad, jacfwd, jvp, value_and_grad, vjp, vmap
 from funcgrad.errors import ConcretizationError
 from funcgrad.interop import jit
-from numpy_programs import parts
+from numpy_programs import (
+    language_templates,
+    library_templates,
+    parts,
+    parts_of_arrays,
+    parts_of_classes,
+    parts_of_language,
+)
 
 POINT = np.array([0.7103, 1.3217, -0.4339, 2.1571])
 DIRECTION = np.array([0.3, -0.2, 0.5, 0.1])
 
 #: Modules that the programs use, by the names that they have there.
-_PYTHON = ("cmath", "collections", "copy", "functools", "itertools", "math", "operator", "statistics", "types")
-_SCIPY = ("integrate", "interpolate", "linalg", "ndimage", "optimize", "signal", "sparse", "special", "stats")
-MODULES = {name: import_module(name) for name in (*_PYTHON, "scipy")} | {"np": np}
-MODULES |= {name: import_module(f"scipy.{name}") for name in _SCIPY}
+_PYTHON = """
+bisect cmath collections contextlib copy dataclasses functools heapq io itertools math operator statistics types scipy
+"""
+_SCIPY = "fft integrate interpolate linalg ndimage optimize signal sparse spatial special stats"
+MODULES = {name: import_module(name) for name in _PYTHON.split()} | {"np": np}
+MODULES |= {name: import_module(f"scipy.{name}") for name in _SCIPY.split()}
+#: Other names that the programs use.
+NAMES = {
+    name: value
+    for module in (dataclasses, parts, parts_of_arrays, parts_of_classes, parts_of_language)
+    for name, value in vars(module).items()
+    if not name.startswith("__")
+}
 
 NUMBERS = """
 math.sin({s})|math.exp(-{s}**2)|math.log({s}**2 + 1.3)|math.sqrt({s}**2 + 0.5)|math.atan2({s}, {s}**2 + 1.0)
@@ -169,7 +187,16 @@ def _listed(text):
     return [part for line in text.strip().splitlines() for part in line.split("|")]
 
 
+def _blocks(text):
+    return [block.replace("\n", "~") for block in text.strip().split("\n\n")]
+
+
 TABLES = {name: _listed(text) for name, text in list(globals().items()) if name.isupper() and isinstance(text, str)}
+TABLES["OUTSIDE"] = []
+for _module in (language_templates, library_templates):
+    for _name, _text in vars(_module).items():
+        if _name.isupper():
+            TABLES[_name] += _blocks(_text) if _name in ("CONTROL", "OUTSIDE") else _listed(_text)
 
 
 class _Writer:
@@ -178,7 +205,7 @@ class _Writer:
     def __init__(self, seed):
         self.random = random.Random(seed)
         self.names = {"s": ["x[0]", "x[3]"], "v": ["x"], "m": [], "a": [], "A": []}
-        self.lines, self.count = [], 0
+        self.lines, self.outside, self.count = [], [], 0
 
     def new_name(self):
         self.count += 1
@@ -212,6 +239,16 @@ class _Writer:
         for key in keys:
             self.names[key].append(name)
 
+    def add_block(self, template):
+        """Add a block, of which a part may stand outside of the program."""
+        name = self.new_name()
+        outside, _, inside = self.filled(template, name).rpartition("~---~")
+        self.outside += outside.split("~") if outside else []
+        lines = inside.split("~")
+        self.lines += lines
+        if any(f"{name} = " in line or f"{name}, " in line for line in lines):
+            self.names["s"].append(name)
+
     def possible(self, table):
         """Return the templates of a table whose arrays the program has."""
         return [t for t in TABLES[table] if ("{a}" not in t or self.names["a"]) and ("{A}" not in t or self.names["A"])]
@@ -225,7 +262,7 @@ class _Writer:
         if self.random.random() < 0.5:
             self.assign(TABLES["CONSTANT_MATRICES"], "m", "A")
         for _ in range(size):
-            kind = self.random.choices("svmwuc", (22, 20, 10, 28, 6, 14))[0]
+            kind = self.random.choices("svmwuco", (22, 20, 10, 28, 6, 14, 5))[0]
             if kind == "s":
                 self.assign(TABLES["NUMBERS"], "s")
             elif kind == "v":
@@ -237,18 +274,22 @@ class _Writer:
             elif kind == "u":
                 self.assign(self.possible("VIEWS"), "v", "a")
             else:
-                name = self.new_name()
-                self.lines += self.filled(self.random.choice(TABLES["CONTROL"]), name).split("~")
-                self.names["s"] += (
-                    [name] if any(f"{name} = " in line or f"{name}, " in line for line in self.lines) else []
-                )
+                self.add_block(self.random.choice(TABLES["CONTROL" if kind == "c" else "OUTSIDE"]))
+        return self.finished()
+
+    def finished(self):
+        """Return the text of the program as it is now."""
         sums = [f"math.sin(0.7 * {s})" for s in self.names["s"]]
         sums += [f"np.sin({v} * np.arange(1, 5) * 0.3).sum()" for v in self.names["v"]]
         sums += [f"np.sin({m} * np.arange(16).reshape(4, 4) * 0.1).sum()" for m in self.names["m"]]
-        return "\n    ".join(["def program(x):", *self.lines, "return " + " + ".join(sums)]) + "\n"
+        program = ["def program(x):", *(f"    {line}" for line in self.lines), "    return " + " + ".join(sums)]
+        whole = [*self.outside, *program]
+        if self.outside and self.random.random() < 0.5:  # the program closes over the names in place of globals
+            whole = ["def made():", *(f"    {line}" for line in [*whole, "return program"]), "program = made()"]
+        return "\n".join(whole) + "\n"
 
 
-def text_of(seed, size=14):
+def text_of(seed, size=12):
     """Return the text of the program with this number, always the same."""
     return _Writer(seed).text(size)
 
@@ -257,7 +298,7 @@ def program_of(text):
     """Return the function that a text defines; tracebacks show its lines."""
     file = f"<random program {abs(hash(text))}>"
     linecache.cache[file] = len(text), None, text.splitlines(True), file
-    names = {**vars(parts), **MODULES, "__name__": "random_program"}
+    names = {**NAMES, **MODULES, "__name__": "random_program"}
     exec(compile(text, file, "exec"), names)
     return names["program"]
 
@@ -283,7 +324,7 @@ def judged(fun):
     with np.errstate(all="ignore"):
         try:
             value, *slopes = float(fun(POINT.copy())), _differences(fun, 1e-4), _differences(fun, 3e-5)
-        except (IndexError, ValueError, np.linalg.LinAlgError):
+        except (ArithmeticError, IndexError, ValueError, np.linalg.LinAlgError):
             return None
     if not np.isfinite(value) or not _near(*slopes, 1e-6):
         return None
