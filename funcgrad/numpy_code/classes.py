@@ -118,7 +118,8 @@ def _rebuilt_class(cls: type, translate: Any, is_kept: Callable[[type], bool]) -
         # only one of several tuple bases may add the place of ``__dict__``
         has_place = cls.__dictoffset__ or (is_namedtuple_class(cls) and others)
         first = cls if has_place else kind(cls.__name__, (cls,), _names_with_place(cls))
-        hooks = {**_attribute_hooks(cls, translate), "__original__": cls, TRANSLATE: translate}
+        hooks = {**_attribute_hooks(cls, translate), **_state_hook(cls, translate)}
+        hooks |= {"__original__": cls, TRANSLATE: translate}
         made = _derived(kind, cls, (first, *others), {**names, **members, **hooks})
     except Exception:  # the class does not allow subclasses
         return cls
@@ -524,6 +525,16 @@ def _attribute_hooks(cls: type, translate: Any) -> dict[str, Any]:
         _dict_of(cls)[1](self, value)
 
     return {"__getattr__": fetch_attribute, "__delattr__": delete, "__dict__": property(all_attributes, set_dict)}
+
+
+def _state_hook(cls: type, translate: Any) -> dict[str, Any]:
+    """Return the method by which ``copy.copy`` and ``copy.deepcopy`` copy all attributes, not the viewed object."""
+
+    def state(self: Any) -> Any:
+        _fetch_all(self, translate)
+        return object.__getstate__(self)
+
+    return {"__getstate__": state} if cls.__getstate__ is object.__getstate__ else {}
 
 
 def _set_attribute(obj: Any, name: str, value: Any) -> None:

@@ -16,8 +16,8 @@ STAMPS = "_⟨stamps⟩"
 #: Names in a rebuilt class that its original need not have.
 _ADDED = frozenset(
     (
-        *(STAMPS, TRANSLATE, "__delattr__", "__dict__", "__doc__", "__getattr__", "__hash__", "__module__"),
-        *("__original__", "__parameters__", "__slots__", "__weakref__"),
+        *(STAMPS, TRANSLATE, "__delattr__", "__dict__", "__doc__", "__getattr__", "__getstate__", "__hash__"),
+        *("__module__", "__original__", "__parameters__", "__slots__", "__weakref__"),
     )
 )
 

@@ -13,7 +13,7 @@ from typing import Generic, TypeVar
 import numpy as np
 import pytest
 
-from funcgrad import grad, hessian, vmap
+from funcgrad import grad, hessian, value_and_grad, vmap
 
 
 class Positive:
@@ -591,3 +591,27 @@ def test_registered_classes_are_subclasses_of_an_abstract_class():
 
     slotted, square = Slotted(), Square()
     assert grad(f)(0.0) == 11.0
+
+
+class Shared:
+    """Object that holds one array under several names."""
+
+    def __init__(self):
+        self.rows = np.array([1.0, 2.0])
+        self.same, self.listed = self.rows, [self.rows]
+
+    def filled(self, x):
+        self.rows[0] = math.sin(x)
+        return self.rows.sum()
+
+    def copied(self, x):
+        made = copy.deepcopy(self)
+        made.rows[0] = math.sin(x)
+        assert copy.copy(self).same is self.rows
+        return made.same[0] + 2.0 * made.listed[0][0] + self.rows[0]
+
+
+def test_deep_copies_share_what_the_object_shares():
+    assert grad(Shared().filled)(0.0) == 1.0  # from now on, views have the array from the beginning
+    value, slope = value_and_grad(Shared().copied)(0.0)
+    assert (value, slope) == (1.0, 3.0)
