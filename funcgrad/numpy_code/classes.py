@@ -117,14 +117,15 @@ def _rebuilt_class(cls: type, translate: Any, is_kept: Callable[[type], bool]) -
         others = [b for b in bases if b not in mro_of(cls)]
         # only one of several tuple bases may add the place of ``__dict__``
         has_place = cls.__dictoffset__ or (is_namedtuple_class(cls) and others)
-        first = cls if has_place else kind(cls.__name__, (cls,), _names_with_place(cls))
+        make = partial(_new_class, kind, is_kept)
+        first = cls if has_place else make(cls.__name__, (cls,), _names_with_place(cls))
         hooks = {**_attribute_hooks(cls, translate), **_state_hook(cls, translate)}
         hooks |= {"__original__": cls, TRANSLATE: translate}
-        made = _derived(kind, cls, (first, *others), {**names, **members, **hooks})
+        made = _derived(make, cls, (first, *others), {**names, **members, **hooks})
     except Exception:  # the class does not allow subclasses
         return cls
     above = [stamp for base in bases if not is_kept(base) for stamp in members_of(base).get(STAMPS, ())]
-    for name, constant in constants.items():  # afterwards, because the metaclass may compute with the members
+    for name, constant in constants.items():  # afterwards, because a metaclass may compute with the members
         type.__setattr__(made, name, constant)
     type.__setattr__(made, STAMPS, (*_stamp(cls, members | constants), *above))
     if hasattr(cls, "__slots__"):  # ``first`` may have others
@@ -179,16 +180,26 @@ class _TemporaryGeneric(Generic[TypeVar("T")]):  # type: ignore[misc]
     """First base of a rebuilt class that is derived from ``Generic``: its objects have another memory layout."""
 
 
-def _derived(kind: Any, cls: Any, bases: tuple[type, ...], names: dict[str, Any]) -> type:
+def _derived(make: Any, cls: Any, bases: tuple[type, ...], names: dict[str, Any]) -> type:
     """Return the class with these bases, if possible without calling ``__init_subclass__``, which may register it."""
     if hasattr(cls.__init_subclass__, "__func__"):
         with suppress(TypeError):  # raised if the objects have another memory layout
             temporary = _TemporaryGeneric if issubclass(cls, Generic) else _TemporaryBase
-            made: type = kind(cls.__name__, (temporary,), names)
+            made: type = make(cls.__name__, (temporary,), names)
             made.__bases__ = bases
             return made
-    found: type = kind(cls.__name__, bases, names)
+    found: type = make(cls.__name__, bases, names)
     return found
+
+
+def _new_class(
+    kind: Any, is_kept: Callable[[type], bool], name: str, bases: tuple[type, ...], names: dict[str, Any]
+) -> type:
+    """Make a class of the metaclass ``kind``, without the program's metaclasses: they have made the original."""
+    library = next(base for base in mro_of(kind) if "__new__" in members_of(base) and (base is type or is_kept(base)))
+    made: type = library.__new__(kind, name, bases, names)
+    library.__init__(made, name, bases, names)
+    return made
 
 
 def _may_differ(cls: type) -> bool:
@@ -527,7 +538,7 @@ def _attribute_hooks(cls: type, translate: Any) -> dict[str, Any]:
     return {"__getattr__": fetch_attribute, "__delattr__": delete, "__dict__": property(all_attributes, set_dict)}
 
 
-def _state_hook(cls: type, translate: Any) -> dict[str, Any]:
+def _state_hook(cls: Any, translate: Any) -> dict[str, Any]:
     """Return the method by which ``copy.copy`` and ``copy.deepcopy`` copy all attributes, not the viewed object."""
 
     def state(self: Any) -> Any:

@@ -149,7 +149,7 @@ def as_int(*args: Any) -> Any:
 def type_of(*args: Any) -> Any:
     """Return ``type(x)``; for a traced value, the type of the value behind it."""
     if len(args) != 1 or not issubclass(type(args[0]), Tracer):
-        found = type(*args)
+        found: Any = type(*args)
         if len(args) != 1:
             return found
         if issubclass(found, type):

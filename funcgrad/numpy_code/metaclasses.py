@@ -56,7 +56,7 @@ def rebuilt_metaclass(kind: Any) -> Any:
 
 def _members_for_program(cls: type) -> Mapping[str, Any]:
     """Return ``vars(cls)``; of a rebuilt class, all members of its original, in their order, replaced where needed."""
-    own = members_of(cls)
+    own: Mapping[str, Any] = members_of(cls)
     if STAMPS not in own:  # not rebuilt, or not yet complete
         return own
     given = members_of(own["__original__"])
