@@ -247,3 +247,12 @@ def test_metaclass_of_a_program_does_not_make_the_rebuilt_class():
     assert grad(Panel().at)(0.0) == 2.0
     assert known == REGISTERED
     assert grad(lambda x: sum(kind().at(x) for kind in REGISTERED.values()))(0.0) == 2.0
+
+
+def test_local_variables_by_name():
+    def f(x):
+        first = math.sin(x)
+        second = 2.0 * first
+        return vars()["second"] + sum(v for name, v in vars().items() if name != "x") + second * vars(math)["cos"](x)
+
+    assert grad(f)(0.0) == 2.0 + 3.0 + 2.0
