@@ -148,7 +148,7 @@ def _builder(cls: type) -> Callable[[type, Any, Callable[[type], bool]], type] |
     if "__original__" in members_of(cls):
         return None
     if is_array_class(cls):
-        return _array_class
+        return _array_class if _layout_of(cls) is np.ndarray else None
     if is_rebuilt_enumeration(cls):
         return _enumeration
     return _rebuilt_class if _may_differ(cls) else None
@@ -584,13 +584,17 @@ def _slots(cls: type) -> list[str]:
     ]
 
 
+def _layout_of(kind: type) -> type:
+    """Return the first base that is written in C and makes the objects of a class."""
+    return next(base for base in mro_of(kind) if type(members_of(base).get("__new__")) is BuiltinMethodType)
+
+
 def _holds_data_of_c(kind: type) -> bool:
     """Whether ``object.__new__`` cannot make an object of this class, because a base is written in C.
 
     Containers of Python do not count.
     """
-    made_in_c = (base for base in mro_of(kind) if type(members_of(base).get("__new__")) is BuiltinMethodType)
-    return next(made_in_c, object) not in _OPEN
+    return _layout_of(kind) not in _OPEN
 
 
 def make_viewer(kind: type, cls: type, translate: Any) -> Callable[[Any], Any]:
