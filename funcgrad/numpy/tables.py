@@ -227,7 +227,7 @@ def table_constructor(cls: Any) -> Callable[..., Any]:
     """
 
     def inside(x: Any) -> Any:
-        if type(x) is dict:
+        if isinstance(x, dict):
             return {name: inside(part) for name, part in x.items()}
         if type(x) is list:
             column = import_module("funcgrad.numpy.columns").column_of_rows(x)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import cache, partial
 from threading import get_ident
 from types import FunctionType
 from typing import Any
@@ -476,7 +476,18 @@ def array_class(cls: Any, translate: Any, bases: list[type], rebuilt: Callable[[
     members |= {**names, "has_own_arithmetic": own, "has_own_ufuncs": by_ufuncs, "has_own_functions": by_functions}
     members["replacement_of"] = staticmethod(lambda fun: translate(fun)[0])
     members["rebuilt_function"] = staticmethod(translate.rebuilt)
-    return _ArrayClass(cls.__name__, tuple(ArrayObject if base is np.ndarray else base for base in bases), members)
+    bases = [ArrayObject if base is np.ndarray else base for base in bases]
+    made: type = _metaclass(frozenset(map(type, bases)))(cls.__name__, tuple(bases), members)
+    return made
+
+
+@cache
+def _metaclass(kinds: frozenset[type]) -> Any:
+    """Return the metaclass of a class with bases of the metaclasses ``kinds``: rebuilt mixins have their own."""
+    wanted = {*kinds, _ArrayClass}
+    least = [kind for kind in wanted if sum(issubclass(other, kind) for other in wanted) == 1]
+    least.sort(key=lambda kind: not issubclass(kind, _ArrayClass))  # its methods come first
+    return least[0] if len(least) == 1 else type(_ArrayClass.__name__, tuple(least), {})
 
 
 def array_object(x: Any, cls: Any, translate: Any) -> Any:

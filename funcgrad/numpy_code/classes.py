@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import operator
-from abc import ABCMeta
 from collections.abc import Callable
 from contextlib import suppress
 from enum import EnumMeta
 from functools import partial
 from threading import RLock
 from typing import Any, Generic, TypeVar
+
+import numpy as np
 
 from funcgrad import tree
 from funcgrad.backend import is_array_class
@@ -27,7 +28,7 @@ from funcgrad.numpy_code.members import (
     stamp_of,
 )
 from funcgrad.numpy_code.metaclasses import STAMPS, TRANSLATE, members_of, mro_of, rebuilt_metaclass
-from funcgrad.numpy_code.object_views import PYTHON_BASES, attribute_hooks, has_rebuilt_class
+from funcgrad.numpy_code.object_views import PYTHON_BASES, attribute_hooks, has_rebuilt_class, layout_of, state_hook
 
 _HEAP_TYPE = 1 << 9  # Python's flag of a class that Python code made
 
@@ -87,13 +88,15 @@ def _rebuilt_class(cls: type, translate: Any, is_kept: Callable[[type], bool]) -
         others = [b for b in bases if b not in mro_of(cls)]
         # only one of several tuple bases may add the place of ``__dict__``
         has_place = cls.__dictoffset__ or (is_namedtuple_class(cls) and others)
-        first = cls if has_place else _new_class(kind, cls.__name__, (cls,), _names_with_place(cls))
-        hooks = {**attribute_hooks(cls, translate), "__original__": cls, TRANSLATE: translate}
-        made = _derived(kind, cls, (first, *others), {**names, **members, **hooks})
+        make = partial(_new_class, kind, is_kept)
+        first = cls if has_place else make(cls.__name__, (cls,), _names_with_place(cls))
+        hooks = {**attribute_hooks(cls, translate), **state_hook(cls, translate)}
+        hooks |= {"__original__": cls, TRANSLATE: translate}
+        made = _derived(make, cls, (first, *others), {**names, **members, **hooks})
     except Exception:  # the class does not allow subclasses
         return cls
     above = [stamp for base in bases if not is_kept(base) for stamp in members_of(base).get(STAMPS, ())]
-    for name, constant in constants.items():
+    for name, constant in constants.items():  # afterwards, because a metaclass may compute with the members
         type.__setattr__(made, name, constant)
     type.__setattr__(made, STAMPS, (*stamp_of(cls, members | constants), *above))
     if hasattr(cls, "__slots__"):  # ``first`` may have others
@@ -118,7 +121,7 @@ def _builder(cls: type) -> Callable[[type, Any, Callable[[type], bool]], type] |
     if issubclass(cls, type):
         return _metaclass
     if is_array_class(cls):
-        return _array_class
+        return _array_class if layout_of(cls) is np.ndarray else None
     if is_rebuilt_enumeration(cls):
         return _enumeration
     return _rebuilt_class if _may_differ(cls) else None
@@ -155,24 +158,25 @@ class _TemporaryGeneric(Generic[TypeVar("T")]):  # type: ignore[misc]
     """First base of a rebuilt class that is derived from ``Generic``: its objects have another memory layout."""
 
 
-def _derived(kind: Any, cls: Any, bases: tuple[type, ...], names: dict[str, Any]) -> type:
+def _derived(make: Any, cls: Any, bases: tuple[type, ...], names: dict[str, Any]) -> type:
     """Return the class with these bases, if possible without calling ``__init_subclass__``, which may register it."""
     if hasattr(cls.__init_subclass__, "__func__"):
         with suppress(TypeError):  # raised if the objects have another memory layout
             temporary = _TemporaryGeneric if issubclass(cls, Generic) else _TemporaryBase
-            made = _new_class(kind, cls.__name__, (temporary,), names)
+            made: type = make(cls.__name__, (temporary,), names)
             made.__bases__ = bases
             return made
-    return _new_class(kind, cls.__name__, bases, names)
+    found: type = make(cls.__name__, bases, names)
+    return found
 
 
-def _new_class(kind: Any, name: str, bases: tuple[type, ...], names: dict[str, Any]) -> type:
-    """Return a class with this metaclass, whose ``__new__`` and ``__init__`` of the program are not called.
-
-    They have run for the original class, and the new one inherits what they set. A second run may register the rebuilt
-    class, wrap methods twice, and lacks the keywords of the ``class`` statement.
-    """
-    made: type = (ABCMeta if issubclass(kind, ABCMeta) else type).__new__(kind, name, bases, names)
+def _new_class(
+    kind: Any, is_kept: Callable[[type], bool], name: str, bases: tuple[type, ...], names: dict[str, Any]
+) -> type:
+    """Make a class of the metaclass ``kind``, without the program's metaclasses: they have made the original."""
+    library = next(base for base in mro_of(kind) if "__new__" in members_of(base) and (base is type or is_kept(base)))
+    made: type = library.__new__(kind, name, bases, names)
+    library.__init__(made, name, bases, names)
     return made
 
 

@@ -154,6 +154,8 @@ def type_of(*args: Any) -> Any:
             return found
         if issubclass(found, type):
             return args[0].__class__  # a rebuilt class has a metaclass of its own
+        if found is FunctionType and _replaces_ufunc(args[0]):
+            return np.ufunc
         return found.type_of(args[0]) if hasattr(found, "type_of") else found
     x = args[0]
     if is_jax_tracer(plain_value(x)):  # code compiled for JAX was written for NumPy
@@ -352,7 +354,14 @@ def is_instance(x: Any, classes: Any, /) -> bool:
     """Return ``isinstance(x, classes)``; objects that represent arrays of a class derived from ndarray are arrays."""
     if type(x) is Tracer:  # the class may be an attribute of ``collections.abc``, or one of a tuple
         classes = map_nested(lambda cls: ABSTRACT.get(cls, cls), classes)
+    if type(x) is FunctionType and _replaces_ufunc(x):
+        return issubclass(np.ufunc, classes)
     return isinstance(x, classes) or (issubclass(type(x), Proxy) and issubclass(x.array_class(), classes))
+
+
+def _replaces_ufunc(fun: FunctionType) -> bool:
+    """Whether ``fun`` is the function of funcgrad that rebuilt code has in place of a ufunc."""
+    return hasattr(fun, "nin") and fun.__module__.startswith("funcgrad.")
 
 
 def is_subclass(kind: Any, classes: Any, /) -> bool:

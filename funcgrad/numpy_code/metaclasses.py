@@ -16,8 +16,8 @@ STAMPS = "_⟨stamps⟩"
 #: Names in a rebuilt class that its original need not have.
 _ADDED = frozenset(
     (
-        *(STAMPS, TRANSLATE, "__delattr__", "__dict__", "__doc__", "__getattr__", "__hash__", "__module__"),
-        *("__original__", "__parameters__", "__slots__", "__weakref__"),
+        *(STAMPS, TRANSLATE, "__delattr__", "__dict__", "__doc__", "__getattr__", "__getstate__", "__hash__"),
+        *("__module__", "__original__", "__parameters__", "__slots__", "__weakref__"),
     )
 )
 
@@ -85,9 +85,9 @@ def _members_of_program(kind: Any, translate: Any, member_of: Callable[..., Any]
 
 def _members_for_program(cls: type) -> Mapping[str, Any]:
     """Return ``vars(cls)``; of a rebuilt class, all members of its original, in their order, replaced where needed."""
-    own = members_of(cls)
+    own: Mapping[str, Any] = members_of(cls)
     if STAMPS not in own:  # not rebuilt, or not yet complete
-        return own  # type: ignore[no-any-return]
+        return own
     given = members_of(own["__original__"])
     found = {name: _for_program(own.get(name, value)) for name, value in given.items()}
     written = {name: value for name, value in own.items() if name not in given and name not in _ADDED}

@@ -31,9 +31,11 @@ from funcgrad.numpy_code.conversions import (
 from funcgrad.numpy_code.examples import with_example_loop
 from funcgrad.numpy_code.mathematics import NUMBER_MODULES, python_function
 from funcgrad.numpy_code.matrices import accepting_objects, matrix_from_data, multiply
+from funcgrad.numpy_code.metaclasses import members_of
 from funcgrad.numpy_code.own import own
 from funcgrad.numpy_code.random import Random
 from funcgrad.numpy_code.reading import refusing_reader, refusing_traced, safe_getattr
+from funcgrad.numpy_code.replacements import current_run
 from funcgrad.numpy_code.sparse.dimensions import expand_dims
 from funcgrad.numpy_code.sparse.objects import with_scipy_format
 
@@ -371,8 +373,13 @@ def _partial_of(func: Any, /, *args: Any, **kwargs: Any) -> Any:
     return partial(called_class(func), *args, **kwargs)
 
 
+def _identity(x: Any) -> int:
+    """Return ``id(x)``; for the view of an object, the number of the object, by which a table may know it."""
+    return id(current_run().replaced_by(x) if "__original__" in members_of(type(x)) else x)
+
+
 #: Replacements in calls that look up others.
-_MORE_CONVERSIONS: dict[Any, Any] = {vars: _attributes, map: _mapped, partial: _partial_of}
+_MORE_CONVERSIONS: dict[Any, Any] = {vars: _attributes, map: _mapped, partial: _partial_of, id: _identity}
 
 #: Key under which a ``MirrorModule`` keeps its ``_NameLookup``. No name of a program can be equal to it.
 _LOOKUP_KEY = "⟨asked⟩"

@@ -100,6 +100,16 @@ def attribute_hooks(cls: type, translate: Any) -> dict[str, Any]:
     return {"__getattr__": fetch_attribute, "__delattr__": delete, "__dict__": property(all_attributes, set_dict)}
 
 
+def state_hook(cls: Any, translate: Any) -> dict[str, Any]:
+    """Return the method by which ``copy.copy`` and ``copy.deepcopy`` copy all attributes, not the viewed object."""
+
+    def state(self: Any) -> Any:
+        _fetch_all(self, translate)
+        return object.__getstate__(self)
+
+    return {"__getstate__": state} if cls.__getstate__ is object.__getstate__ else {}
+
+
 def _set_attribute(obj: Any, name: str, value: Any) -> None:
     slot = getattr(type(obj), name, None)
     if type(slot) is MemberDescriptorType:
@@ -136,13 +146,19 @@ def _slots(cls: type) -> list[str]:
     ]
 
 
+def layout_of(kind: type) -> type:
+    """Return the first base that is written in C and makes the objects of a class."""
+    in_c = (base for base in mro_of(kind) if type(members_of(base).get("__new__")) is BuiltinMethodType)
+    found: type = next(in_c)
+    return found
+
+
 def _holds_data_of_c(kind: type) -> bool:
     """Whether ``object.__new__`` cannot make an object of this class, because a base is written in C.
 
     Containers of Python do not count.
     """
-    made_in_c = (base for base in mro_of(kind) if type(members_of(base).get("__new__")) is BuiltinMethodType)
-    return next(made_in_c, object) not in PYTHON_BASES
+    return layout_of(kind) not in PYTHON_BASES
 
 
 def make_viewer(kind: type, cls: type, translate: Any) -> Callable[[Any], Any]:

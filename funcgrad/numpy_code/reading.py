@@ -55,6 +55,8 @@ def refusing_reader(value: Any) -> Any:
         >>> refusing_reader(Fraction)("1/2"), refusing_reader(len) is len
         (Fraction(1, 2), True)
     """
+    if not callable(value):  # a module may warn of names that it does not have
+        return value
     home = (package_of(getattr(value, "__module__", None)) or "").lstrip("_")
     if home in TABLE_CLASSES and isinstance(value, type) and value.__name__ in TABLE_CLASSES[home]:
         return table_constructor(value) if home == "pandas" else constructor(value)

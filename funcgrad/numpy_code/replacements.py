@@ -77,6 +77,13 @@ class Run:
             self.memo(owner[2])[id(owner[0])] = owner[:2]
         return memo
 
+    def replaced_by(self, found: Any) -> Any:
+        """Return the value of the program that ``found`` replaces in this run; ``found`` itself if there is none."""
+        if self.owner is not None and self.owner[1] is found:
+            return self.owner[0]
+        pairs = (pair for memo in self.memos.values() for pair in memo.values())
+        return next((value for value, ours in pairs if ours is found), found)
+
     def note_text(self, x: Any, text: str) -> None:
         """Note that ``text`` was made from ``x``."""
         if not self.texts:

@@ -1,5 +1,7 @@
 """Tables of pandas that a function makes from traced arrays, with labels of its own."""
 
+from collections import OrderedDict
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -79,6 +81,7 @@ MADE = {
     "lists": lambda x: np.exp(pd.DataFrame({"a": [x[0, 0], x[0, 1]], "b": [1.0, x[0, 2]]})).mean().prod(),
     "rows": rows,
     "a dictionary": lambda x: pd.Series({"a": x[0, 0], "b": x[0, 1]}).std(),
+    "an ordered dictionary": lambda x: pd.DataFrame(OrderedDict(a=x[:, 0], b=x[:, 1] ** 2), index=DAYS)["b"].std(),
     "a number beside columns": lambda x: pd.DataFrame({"a": x[:, 0], "b": x[0, 1]}).prod(axis=1).sum(),
     "written": written,
     "from columns": lambda x: pd.DataFrame.from_dict({"a": x[:, 0], "b": x[:, 1]}).prod(axis=1).std(),

@@ -1,5 +1,7 @@
 """Classes that a program derives from ``numpy.ndarray``: their methods, attributes and operators with traced values."""
 
+import abc
+import math
 from array import array
 
 import numpy as np
@@ -318,3 +320,26 @@ def test_write_of_an_array_object_to_an_array(made):
     np.testing.assert_allclose(grad(f)(X), want, rtol=1e-12)
     np.testing.assert_allclose(vmap(grad(f))(np.stack([X, 2 * X])), [want, 2 * want], rtol=1e-12)
     np.testing.assert_allclose(hessian(f)(X), np.diag([6.0, 8.0, 10.0]), rtol=1e-12)
+
+
+class Scaled:
+    """Mixin for arrays."""
+
+    factor = 2.0
+
+    def scaled(self, x):
+        return self * (math.sin(x) * self.factor)
+
+
+class WithMixin(Scaled, abc.ABC, np.ndarray):
+    """Array whose other bases are classes of Python."""
+
+    def __new__(cls, data):
+        return np.asarray(data).view(cls)
+
+
+def test_arrays_with_mixins():
+    constant = WithMixin([1.0, 2.0])
+    assert grad(lambda x: constant.scaled(x).sum())(0.0) == 6.0
+    assert grad(lambda x: WithMixin([x, 2.0]).scaled(x).sum())(0.0) == 4.0
+    assert grad(lambda x: WithMixin([x]).sum() * isinstance(constant, Scaled) + float(x))(0.0) == 2.0

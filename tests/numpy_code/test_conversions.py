@@ -461,3 +461,14 @@ def test_partial_stays_a_class():
         return made(x)
 
     assert grad(f)(2.0) == 1.0
+
+
+def test_functions_for_ufuncs_are_ufuncs():
+    def count(fun):
+        return fun.nin if isinstance(fun, np.ufunc) else 7
+
+    def f(x):
+        assert [type(fun) is np.ufunc for fun in (np.add, np.sum, math.sin)] == [True, False, False]
+        return math.sin(x) * sum(map(count, (np.sin, np.add, np.sum, f)))
+
+    assert grad(f)(0.0) == 1 + 2 + 7 + 7

@@ -12,6 +12,7 @@ import math
 import pickle
 import re
 import threading
+import types
 import weakref
 from collections.abc import Iterable, Sized
 from importlib import import_module
@@ -1476,3 +1477,16 @@ def test_as_written_ended_inside_a_run():
         return grad(lambda y: math.sin(y))(0.5) * x
 
     assert grad(f)(2.0) == pytest.approx(math.cos(0.5))
+
+
+def test_modules_that_refuse_unknown_names():
+    """Some modules define `__getattr__`, which warns of old names; nothing looks up names that the program does not."""
+    module = types.ModuleType("with_old_names")
+
+    def refuse(name):
+        raise DeprecationWarning(name)
+
+    module.at, module.__getattr__ = math.sin, refuse
+    scope = {"module": module}
+    exec("def f(x):\n    return module.at(x) + float(x)", scope)
+    assert grad(scope["f"])(0.0) == 2.0
