@@ -477,7 +477,8 @@ def array_class(cls: Any, translate: Any, bases: list[type], rebuilt: Callable[[
     members["replacement_of"] = staticmethod(lambda fun: translate(fun)[0])
     members["rebuilt_function"] = staticmethod(translate.rebuilt)
     bases = [ArrayObject if base is np.ndarray else base for base in bases]
-    return _metaclass(frozenset(map(type, bases)))(cls.__name__, tuple(bases), members)
+    made: type = _metaclass(frozenset(map(type, bases)))(cls.__name__, tuple(bases), members)
+    return made
 
 
 @cache

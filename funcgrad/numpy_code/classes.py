@@ -586,7 +586,8 @@ def _slots(cls: type) -> list[str]:
 
 def _layout_of(kind: type) -> type:
     """Return the first base that is written in C and makes the objects of a class."""
-    return next(base for base in mro_of(kind) if type(members_of(base).get("__new__")) is BuiltinMethodType)
+    bases: tuple[type, ...] = mro_of(kind)
+    return next(base for base in bases if type(members_of(base).get("__new__")) is BuiltinMethodType)
 
 
 def _holds_data_of_c(kind: type) -> bool:
