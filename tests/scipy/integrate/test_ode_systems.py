@@ -161,3 +161,19 @@ def test_methods_agree_on_gradient():
     options = {"tfirst": True, "rtol": 1e-10, "atol": 1e-13}
     by_odeint = grad(lambda p: integrate.odeint(system.fun, start, times, (p,), **options)[2, 0])
     np.testing.assert_allclose(by_odeint(p) * p, found[0], rtol=1e-5)
+
+
+@pytest.mark.parametrize("method", ["RK23", "RK45", "DOP853"])
+def test_explicit_steps_of_a_solution_at_rest_give_a_warning(method):
+    """SciPy's steps get as long as the interval, and the derivative along them explodes."""
+
+    def end(u, **options):
+        return integrate.solve_ivp(lambda t, y: [u - 9.0 * y[0]], (0.0, 3.0), [0.0], method, **options).y[0, -1]
+
+    with pytest.warns(RuntimeWarning, match=r"times as long as the time 0\.11 in which the system reacts"):
+        assert abs(grad(end)(0.0)) > 1e3
+    with pytest.warns(RuntimeWarning, match="Pass max_step=0.1, or adjoint=True"):
+        jvp(end, (0.0,), (1.0,))
+    assert grad(end)(0.5) == pytest.approx(1 / 9, rel=1e-2)
+    assert grad(lambda u: end(u, max_step=0.1))(0.0) == pytest.approx(1 / 9, rel=1e-3)
+    assert grad(lambda u: end(u, adjoint=True))(0.0) == pytest.approx(1 / 9, rel=1e-2)

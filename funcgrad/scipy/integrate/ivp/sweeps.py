@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
+from funcgrad.numpy.peeking import warn
 from funcgrad.scipy.integrate.ivp.flows import Flow
 from funcgrad.scipy.integrate.ivp.iterations import Iterated
 from funcgrad.scipy.integrate.ivp.products import Pattern, Products, value_cotangents
@@ -157,6 +158,7 @@ class _Products(_Solver):
             self.W = np.linalg.inv(whole)
             self.G = (self.W @ J.reshape(N, s * n, n)).reshape(N, s, n, n)
         else:
+            _warn_if_unstable(J[:, 0], np.abs(steps.Q[:, 0].sum(-1)))
             self.G = np.empty_like(J)
             for i in range(s):
                 inner = _combined(steps.V[:, i, :i], self.G[:, :i])
@@ -200,6 +202,32 @@ class _Products(_Solver):
             state = state @ self.M[n] + enters[n]
             z[n, 0] = state
         x[:] = self._local_transposed(b + self.steps.Q[:, 0, :, None] * z[1:])
+
+
+#: Length of a step, relative to the time in which the system reacts, that explicit methods take only at rest.
+_UNSTABLE = 12.0
+
+
+def _warn_if_unstable(J: Any, lengths: Any) -> None:
+    """Warn if explicit steps are too long for the Jacobians ``J`` at their beginnings.
+
+    The growth of a derivative in a step is a polynomial of the length times the Jacobian, which is far from the
+    exponential function then. The error control of a solver sees this only where the solution itself moves.
+    """
+    sizes = lengths * np.abs(J).sum(-1).max(-1)  # a norm, not below the spectral radius
+    found = np.flatnonzero((sizes > _UNSTABLE) & np.isfinite(sizes))
+    if not len(found):
+        return
+    rates = np.abs(np.linalg.eigvals(J[found])).max(-1)
+    unstable = lengths[found] * rates > _UNSTABLE
+    if unstable.any():
+        fastest = rates[unstable].max()
+        warn(
+            f"solve_ivp: the derivative may be wrong by any factor: {unstable.sum()} of {len(J)} steps are up to "
+            f"{(lengths[found] * rates).max():.0f} times as long as the time {1 / fastest:.2g} in which the system "
+            f"reacts, because the solution hardly changes there. Pass max_step={1 / fastest:.1g}, or adjoint=True.",
+            RuntimeWarning,
+        )
 
 
 def _blocks(J: Any, V: Any) -> Any:
