@@ -412,7 +412,7 @@ def elements_of(x: Tracer) -> np.ndarray:
         return np.array(x._val, object)
     found = np.empty(x.shape, object)
     for place in np.ndindex(*x.shape):
-        found[place] = x[place] if place else x
+        found[place] = x[place] if place else x  # type: ignore[index]
     return found
 
 

@@ -284,7 +284,7 @@ def require(a: ArrayLike, dtype: Any = None, requirements: Any = None) -> Array:
         made = asfortranarray(made) if shape_of(made) else made
     elif "C" in letters:
         made = ascontiguousarray(made) if shape_of(made) else made
-    alias = made.alias if isinstance(made, Tracer) else None
+    alias: Any = made.alias if isinstance(made, Tracer) else None
     is_view = type(alias) is View
     fits = not ("O" in letters and is_view) and not ("W" in letters and is_view and alias.locked)
     return made if fits and not (letters & {"O", "W"} and alias is READ_ONLY) else copy(made)

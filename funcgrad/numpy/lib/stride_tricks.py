@@ -57,7 +57,7 @@ def as_strided(
             f"as_strided: a part lies outside of the memory of the array or between its elements, got shape={to}, "
             f"strides={strides} and {describe(x)}, whose own are {lies.strides}. Ask for elements of the array only."
         )
-    params = {"places": places, "shape": to, "strides": apart, "own": lies.strides}
+    params: dict[str, Any] = {"places": places, "shape": to, "strides": apart, "own": lies.strides}
     made = strided(x, **params)
     if isinstance(x, Tracer):
         note_view(x, made, strided, params)
