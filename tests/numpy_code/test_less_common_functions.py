@@ -99,6 +99,20 @@ def close_to_real(x):
     return number * x[2]
 
 
+def curves_at_a_number(x):
+    """A curve at a number is an array without axes, which ``+=`` changes in place."""
+    spline = scipy.interpolate.CubicSpline(TIMES, x)
+    values = [spline(1.7), spline.integrate(0.0, 1.7), scipy.interpolate.interp1d(TIMES, x)(1.7)]
+    values.append(scipy.interpolate.PchipInterpolator(TIMES, x).antiderivative()(1.7))
+    values.append(scipy.interpolate.Akima1DInterpolator(TIMES, x).derivative()(1.7))
+    total = 0.0
+    for value in values:
+        held = [value]
+        held[0] += math.sin(x[0])
+        total = total + value * held[0]
+    return total
+
+
 PROGRAMS = {
     "harmonic_mean": lambda x: statistics.harmonic_mean(x) + statistics.harmonic_mean(list(x), [1, 2, 3, 4]),
     "covariance": lambda x: statistics.covariance(x, Y) * statistics.covariance(x, x**2),
@@ -135,6 +149,7 @@ PROGRAMS = {
     "drawn columns": drawn_columns,
     "unique_values": lambda x: (np.unique_values(np.arange(4)) * np.sin(x)).sum(),
     "require": required,
+    "curves at a number": curves_at_a_number,
     "real_if_close": close_to_real,
     "masked_equal": lambda x: ma.masked_equal(np.append(x**2, 5.0), 5.0).sum(),
     "masked_values": lambda x: ma.masked_values(np.append(x**2, 5.0), 5.0).sum(),

@@ -24,9 +24,9 @@ np.polynomial.Chebyshev({v}).integ()(0.4)|np.polynomial.chebyshev.chebval({s} * 
 (np.polynomial.Polynomial({v}) * np.polynomial.Polynomial([{s}, 1.0])).coef[2] * 0.3
 np.polynomial.Legendre({v}).convert(kind=np.polynomial.Polynomial).coef[0]
 np.polynomial.Polynomial.fit([0, 1, 2, 3.0], {v}, 2)({s} * 0.3)|np.polynomial.Polynomial.fromroots({v})(0.2) * 0.2
-np.poly1d({v})({s} * 0.3)|np.polyval(np.polyder({v}), 0.3)|np.polyval(np.polyint({v}), 0.3)
+np.poly1d([1.0, *{v}])({s} * 0.3)|np.polyval(np.polyder({v}), 0.3)|np.polyval(np.polyint({v}), 0.3)
 np.polymul({v}, [{s}, 1.0])[2]|np.polydiv([1.0, *{v}], [1.0, 0.3])[1][0]|np.poly1d([1.0, {s}]).integ()(0.5)
-(np.poly1d({v}) ** 2).c[1] * 0.2
+(np.poly1d([1.0, *{v}]) ** 2).c[1] * 0.2
 np.real(np.roots([1.0, 0.0, {s} ** 2 + 1.0])[0]) + np.abs(np.roots([1.0, 0.3, {s} ** 2 + 1.0])).sum()
 np.interp({s}, [-1.0, 0.5, 1.5], [0.1, {s}, 0.7], period=3.0)|np.interp(0.37, {v} * 0.0 + np.arange(4), {v})
 np.histogram({v} * 0.01, bins=3)[0].sum() * {s}
@@ -37,19 +37,18 @@ np.fft.irfft(np.fft.rfft({v}) * [1, {s}, 0.3])[2]|np.abs(np.fft.fft2({m})[1, 2])
 np.fft.hfft({v} + 0.1j, 6)[1] * 0.1|np.trace({m}, offset=1)|np.count_nonzero({v} > {c}) * {s}
 np.vdot({v} + 1j * {s}, {v}).imag|np.nan_to_num([{s}, np.nan, np.inf], posinf=0.3)[:2].sum()|records({v}, {s})
 record_array({v}, {s})|objects({v}, {s})|parts_written({v}, {s})|enumerated({m}) * 0.3|masked({v}, {s}, {c})
-counted({v}, {s})[1]|fixed({s})|events({s})|gridded({m}, {s}, {v}) * 0.3
-gridded({m}, {s}, {v}, "slinear") * 0.3|mixture({v}, {s})|likelihood({v}, {s})|kalman({v}, {s})
-np.array([{s}, {s}], dtype=object).sum()|np.dot(np.array([{s}, 0.3], object), [{s}, 2.0])
-np.ma.masked_greater({v}, 1.7).mean()|np.ma.median(np.ma.array({v}, mask=[0, 0, 1, 0]))
-np.ma.masked_invalid([{s}, np.nan, {s} + 7.3]).std() + 0.1 * {s}|np.ma.array({v}, mask=[0, 1, 0, 0]).compressed()[1]
-np.frompyfunc(lambda a, b: a * b + 0.1, 2, 1).reduce({v})|np.modf({s})[0] + np.frexp({s})[0]|np.divmod({s}, 0.713)[1]
-np.fmod({s}, 0.713)|np.remainder({s}, -0.713)|np.float_power(abs({s}) + 0.1, {s})|np.heaviside({s}, 0.5) * {s}
-np.sinc({s})|np.i0({s})|np.copysign({s}, -1.0)|np.logaddexp2({s}, {s})|np.cbrt({s} + 3.0)|np.ldexp({s}, 2)
-np.nextafter({s}, 9.0)|np.spacing(1.0) + {s}|np.exp2({s})|np.deg2rad({s})|np.float32(0.5) * {s}|np.int64(3) * {s}
-{s} ** np.int8(2)|np.uint8(3) * {s}|np.bool_(True) * {s}|np.asarray({s}, dtype=np.float64) + 0
-np.array({s}, ndmin=2)[0, 0]|np.arange(4).astype(float) @ {v} * 0.2|np.full(4, 2) @ {v}
-([1, 2, 3, 4] * {v}).sum() * 0.1|np.arange(1, 5) ** {s} @ [0.1, 0.1, 0.1, 0.1]|np.ones(4, int).dot({v})
-integrate.quad(lambda t, a, b: math.exp(-a * a * t) * b, 0, 1, args=({s}, {s}))[0]
+counted({v}, {s})[1]|fixed({s})|events({s})|gridded({m}, {s}, {v}) * 0.3|gridded({m}, {s}, {v}, "slinear") * 0.3
+mixture({v}, {s})|likelihood({v}, {s})|kalman({v}, {s})|np.array([{s}, {s}], dtype=object).sum()
+np.dot(np.array([{s}, 0.3], object), [{s}, 2.0])|np.ma.masked_greater({v}, 1.7).mean()
+np.ma.median(np.ma.array({v}, mask=[0, 0, 1, 0]))|np.ma.masked_invalid([{s}, np.nan, {s} + 7.3]).std() + 0.1 * {s}
+np.ma.array({v}, mask=[0, 1, 0, 0]).compressed()[1]|np.frompyfunc(lambda a, b: a * b + 0.1, 2, 1).reduce({v})
+np.modf({s})[0] + np.frexp({s})[0]|np.divmod({s}, 0.713)[1]|np.fmod({s}, 0.713)|np.remainder({s}, -0.713)
+np.float_power(abs({s}) + 0.1, {s})|np.heaviside({s}, 0.5) * {s}|np.sinc({s})|np.i0({s})|np.copysign({s}, -1.0)
+np.logaddexp2({s}, {s})|np.cbrt({s} + 3.0)|np.ldexp({s}, 2)|np.nextafter({s}, 9.0)|np.spacing(1.0) + {s}|np.exp2({s})
+np.deg2rad({s})|np.float32(0.5) * {s}|np.int64(3) * {s}|{s} ** np.int8(2)|np.uint8(3) * {s}|np.bool_(True) * {s}
+np.asarray({s}, dtype=np.float64) + 0|np.array({s}, ndmin=2)[0, 0]|np.arange(4).astype(float) @ {v} * 0.2
+np.full(4, 2) @ {v}|([1, 2, 3, 4] * {v}).sum() * 0.1|np.arange(1, 5) ** {s} @ [0.1, 0.1, 0.1, 0.1]
+np.ones(4, int).dot({v})|integrate.quad(lambda t, a, b: math.exp(-a * a * t) * b, 0, 1, args=({s}, {s}))[0]
 integrate.quad(lambda t: 1 / (1 + t * t), {s}, {s})[0]|integrate.quad(lambda t: math.exp(-t * t), -np.inf, {s})[0]
 integrate.simpson({v}, dx=0.3)|integrate.simpson({v}, x=[0.0, 0.4, 0.7, 1.2])
 integrate.dblquad(lambda y, z: z * y + y, 0, 1, 0, lambda z: z * 0.7)[0] * {s}
@@ -61,21 +60,20 @@ optimize.minimize_scalar(lambda t: (t - {s}) ** 2 + 0.1 * t**4, tol=1e-12).x
 optimize.minimize_scalar(lambda t: (t - {s}) ** 2 + 0.3 * t**4, bounds=(-5, 5), method="bounded").fun
 optimize.minimize(lambda p: (p[0] - {s}) ** 2 + (p[1] - p[0]) ** 2, [0.0, 0.0]).fun + {s}
 optimize.bisect(lambda t: t + math.tanh(t) - {s}, -9, 9, xtol=1e-13)|optimize.nnls(np.eye(4) + 0.1, {v} ** 2 + 1)[0][1]
-interpolate.lagrange([0, 1, 2, 3.0], {v})(0.37)|interpolate.interp1d([0, 1, 2, 3.0], {v})(1.37).item()
+interpolate.lagrange([0, 1, 2, 3.0], {v})(0.37) + 0|interpolate.interp1d([0, 1, 2, 3.0], {v})(1.37).item()
 float(interpolate.interp1d([-9, 0, 9.0], [{s}, 0.3, 0.5], kind="quadratic")({s}))
-interpolate.CubicSpline([0, 1, 2, 3.0], {v}, bc_type="natural").integrate(0, 2)
-interpolate.CubicSpline([0, 1, 2, 3.0], {v}).derivative()({s} * 0.1 + 1)
-interpolate.CubicHermiteSpline([0, 1.0], {v}[:2], {v}[2:])(0.37)
-interpolate.PchipInterpolator([0, 1, 2, 3.0], {v}).antiderivative()(1.7)
-interpolate.BSpline([0, 0, 0, 1, 2, 2, 2.0], {v}, 2)(1.3)
-interpolate.UnivariateSpline([0, 1, 2, 3.0], {v}, k=2, s=0).integral(0, 2)|stats.norm({s}, 1.2).pdf({s})
+interpolate.CubicSpline([0, 1, 2, 3.0], {v}, bc_type="natural").integrate(0, 2) + 0
+interpolate.CubicSpline([0, 1, 2, 3.0], {v}).derivative()({s} * 0.1 + 1) + 0
+interpolate.CubicHermiteSpline([0, 1.0], {v}[:2], {v}[2:])(0.37) + 0
+interpolate.PchipInterpolator([0, 1, 2, 3.0], {v}).antiderivative()(1.7) + 0
+interpolate.BSpline([0, 0, 0, 1, 2, 2, 2.0], {v}, 2)(1.3) + 0
+interpolate.UnivariateSpline([0, 1, 2, 3.0], {v}, k=2, s=0).integral(0, 2) + 0|stats.norm({s}, 1.2).pdf({s})
 stats.beta.cdf(special.expit({s}), 2.0, {s} ** 2 + 1)|stats.t.logpdf({s}, df=4, loc={s})
 stats.poisson.logpmf(3, {s} ** 2 + 1)|stats.expon(scale={s} ** 2 + 1).sf(0.7)|stats.lognorm.pdf({s} ** 2 + 0.3, 0.9)
 stats.weibull_min(1.5).ppf(special.expit({s}))|stats.binom.pmf(2, 5, special.expit({s}))
-stats.gamma({s} ** 2 + 1).entropy() * 0.3
-stats.uniform(-9, 18).logpdf({s}) + {s}|stats.skew({v} + np.arange(4))|stats.gmean({v} ** 2 + 0.3)
-stats.kurtosis({v} + np.arange(4)) * 0.3|stats.trim_mean({v}, 0.25)|stats.sem({v} + np.arange(4))
-stats.pearsonr({v}, [0.1, 0.3, 0.2, 0.9])[0]|stats.linregress([0, 1, 2, 3.0], {v}).slope
+stats.gamma({s} ** 2 + 1).entropy() * 0.3|stats.uniform(-9, 18).logpdf({s}) + {s}|stats.skew({v} + np.arange(4))
+stats.gmean({v} ** 2 + 0.3)|stats.kurtosis({v} + np.arange(4)) * 0.3|stats.trim_mean({v}, 0.25)
+stats.sem({v} + np.arange(4))|stats.pearsonr({v}, [0.1, 0.3, 0.2, 0.9])[0]|stats.linregress([0, 1, 2, 3.0], {v}).slope
 stats.ttest_ind({v}, {v} * 0.5 + 0.3)[0] * 0.2|stats.entropy(np.abs({v}) + 0.1)
 stats.gaussian_kde([0.1, 0.7, 1.3])({s})[0]|stats.truncnorm.logpdf(0.3, -1 - {s} ** 2, 2.0)
 stats.multivariate_normal.logpdf({v}, np.zeros(4), np.eye(4) + 0.3) * 0.1|stats.vonmises.logpdf({s}, 1.3)
@@ -101,7 +99,7 @@ special.zeta({s} ** 2 + 1.5)|special.airy({s})[0]|special.fresnel({s})[0]|specia
 special.expi({s} ** 2 + 0.2) * 0.2|special.dawsn({s})|special.boxcox({s} ** 2 + 0.3, 0.4)|special.huber(0.711, {s})
 special.rel_entr({s} ** 2 + 0.1, 0.4)|special.softmax({v})[1]|special.log_softmax({v})[2]
 special.logit(special.expit({s}) * 0.9)
-special.sph_harm_y(2, 1, 0.3, {s}).real if hasattr(special, "sph_harm_y") else {s}|special.legendre(3)({s} * 0.3)
+special.sph_harm_y(2, 1, 0.3, {s}).real + 0 if hasattr(special, "sph_harm_y") else {s}|special.legendre(3)({s} * 0.3)
 special.entr(special.expit({s}))|ndimage.map_coordinates({m}, [[1.2], [0.7]], order=3)[0] * 0.3
 ndimage.convolve({m}, np.ones((3, 3)) * 0.1)[1, 2]|ndimage.correlate1d({v}, [0.3, {s}, 0.1])[2]
 ndimage.laplace({v})[1] * 0.3|sparse_made({v})[1] * 0.3

@@ -8,7 +8,7 @@ import numpy as np
 
 import funcgrad.numpy as fnp
 from funcgrad import backend
-from funcgrad.core import describe
+from funcgrad.core import Tracer, describe
 from funcgrad.errors import InputError, ShapeError
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.peeking import any_true, concrete_or_none, is_plain
@@ -116,14 +116,14 @@ class _Curve:
         """Integrate from ``a`` to ``b``, two numbers; the result is NaN if the curve is not extrapolated that far."""
         whole, extrapolate = self.antiderivative(), self.extrapolate if extrapolate is None else extrapolate
         if extrapolate != "periodic":
-            return whole(b, extrapolate=extrapolate) - whole(a, extrapolate=extrapolate)
+            return _without_axes(whole(b, extrapolate=extrapolate) - whole(a, extrapolate=extrapolate))
         start, end = self.x[0], self.x[-1]
 
         def until(q: Array) -> Array:
             periods = fnp.floor((q - start) / (end - start))
             return periods * whole(end) + whole(q - periods * (end - start), extrapolate=True)
 
-        return until(as_double(b)) - until(as_double(a))
+        return _without_axes(until(as_double(b)) - until(as_double(a)))
 
     def solve(self, y: Any = 0.0, discontinuity: bool = True, extrapolate: bool | str | None = None) -> Array:
         """Return the points where the curve is ``y``, a number; how many there are depends on the present values.
@@ -152,11 +152,16 @@ class _Curve:
         return made
 
 
+def _without_axes(found: Array) -> Array:
+    """Return the value of a curve at a number: a traced one is an array, as SciPy's, which ``+=`` changes in place."""
+    return fnp.asarray(found) if isinstance(found, Tracer) else found[()]
+
+
 def _move_query_axes(found: Array, rank: int, axis: int, extra: int) -> Array:
     """Move the ``rank`` axes of the queries from the front to the former axis of the values."""
     axis = axis % (extra + 1)
     if not axis or not rank:
-        return found if backend.shape_of(found) else found[()]
+        return found if backend.shape_of(found) else _without_axes(found)
     return fnp.moveaxis(found, tuple(range(rank)), tuple(range(axis, axis + rank)))
 
 
