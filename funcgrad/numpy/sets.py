@@ -129,13 +129,15 @@ def unique_inverse(x: ArrayLike) -> Any:
 
 
 def unique_values(x: ArrayLike) -> Array:
-    """Return the unique elements in the order that NumPy has, which it may change; see ``unique_all``.
+    """Return the unique elements in an order that NumPy chooses; see ``unique_all``.
+
+    For traced values the order is ascending, which code for array namespaces relies on; in rebuilt code it is NumPy's.
 
     Example:
         >>> fnp.sort(fnp.unique_values([3, 1, 3]))
         array([1, 3])
     """
-    return np.unique_values(x) if is_plain(x) else unique(x, equal_nan=False, sorted=False)
+    return np.unique_values(x) if is_plain(x) else unique(x, equal_nan=False)
 
 
 def union1d(ar1: ArrayLike, ar2: ArrayLike) -> Array:

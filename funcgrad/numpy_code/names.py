@@ -271,6 +271,7 @@ _EXTRA_REPLACEMENTS: dict[Any, Any] = {
     getattr(sys.modules.get("numpy._core._multiarray_umath"), "_array_converter", None): ArrayConverter,
     np.frompyfunc: Elementwise,
     np.multiply: multiply,
+    np.unique_values: partial(fnp.unique, equal_nan=False, sorted=False),
     np.lib.stride_tricks.sliding_window_view: _windows,
 }
 
