@@ -17,6 +17,7 @@ from funcgrad import (
     associative_scan,
     check_grads,
     checkpoint,
+    control,
     custom_jvp,
     custom_vjp,
     fori_loop,
@@ -601,3 +602,27 @@ def test_split_and_tile_with_buffer_arguments():
         return x * np.concatenate([np.tile(part, cuts) for part in parts], axis=1)
 
     identical(traced(fun, 2.0), fun(2.0))
+
+
+FIRST_CALLS = {
+    "adjacent slices": "fnp.sin(x[:1]) * x[1:]",
+    "batches of a loop": "fnp.sum(control.map(lambda r: fnp.sin(r) * r, x, batch_size=2))",
+    "copy of a reversed view": "fnp.copy(fnp.flip(x)) * x",
+}
+
+
+@pytest.mark.parametrize("name", FIRST_CALLS)
+def test_repetition_of_first_call(name):
+    """The first call of a function is watched, so it runs by the general path; the pullback repeats it by the fast."""
+    names = {"fnp": fnp, "control": control, "__name__": "program"}
+    exec(f"def fun(x):\n    return fnp.sum({FIRST_CALLS[name]})", names)  # new code each time
+
+    def slope(x):
+        return vmap(lambda scale: grad(names["fun"])(x * scale))(np.array([1.0, 0.7]))
+
+    def total(x):
+        return fnp.sum(checkpoint(slope)(x) * x)
+
+    first = grad(total)(X := np.array([0.98, 1.16]))
+    np.testing.assert_array_equal(first, grad(total)(X))
+    np.testing.assert_allclose(first, grad(lambda x: fnp.sum(slope(x) * x))(X), rtol=1e-13)
