@@ -321,7 +321,7 @@ def judged(fun):
     A program that raises an error without a transform, whose value is not finite, or that has a kink near the point is
     not judged.
     """
-    with np.errstate(all="ignore"):
+    with np.errstate(all="ignore"), warnings.catch_warnings(action="ignore"):  # NumPy announces that some calls will go
         try:
             value, *slopes = float(fun(POINT.copy())), _differences(fun, 1e-4), _differences(fun, 3e-5)
         except (ArithmeticError, IndexError, ValueError, np.linalg.LinAlgError):
