@@ -151,7 +151,7 @@ def _steps(code: CodeType) -> list[Any]:
 def _function(function: ast.FunctionDef, code: CodeType) -> CodeType:
     """Return the code of ``function`` with the closure variables and the line numbers of ``code``."""
     first = min([function.lineno, *[d.lineno for d in function.decorator_list]])
-    function.decorator_list, function.returns = [], None
+    function.returns = None
     free = [ast.arg(name) for name in code.co_freevars]
     outer = ast.FunctionDef("outer", ast.arguments([], free, None, [], [], None, []), [function], [])
     module = ast.fix_missing_locations(ast.Module([ast.copy_location(outer, function)], []))
@@ -162,4 +162,4 @@ def _function(function: ast.FunctionDef, code: CodeType) -> CodeType:
     made: CodeType = found
     if made.co_freevars != code.co_freevars:
         raise ValueError("the function closes over other variables")
-    return made.replace(co_qualname=code.co_qualname, co_firstlineno=code.co_firstlineno)
+    return made.replace(co_qualname=code.co_qualname)

@@ -1,6 +1,7 @@
 """Methods that stand in their class as objects with ``__get__``, which a decorator written as a class makes."""
 
 import math
+import traceback
 from abc import ABC, abstractmethod
 from functools import partial
 from types import MethodType
@@ -111,3 +112,41 @@ def test_changed_decorator_attribute_is_seen():
         assert grad(model.twice)(0.0) == 12.0
     finally:
         decorator.factor = np.array([2.0])
+
+
+def same(*_):
+    """Make a decorator that returns the function itself."""
+    return lambda fun: fun
+
+
+def of_no_decorator(x):
+    """Raise from the line of ``float``: ``dtype(x)`` makes the function be compiled again."""
+    dtype = np.float64
+    y = dtype(x)
+    return float("none") * y
+
+
+@same()
+def of_one_decorator(x):
+    dtype = np.float64
+    y = dtype(x)
+    return float("none") * y
+
+
+@same(
+    1,
+    2,
+)
+@same()
+def of_two_decorators(x):
+    dtype = np.float64
+    y = dtype(x)
+    return float("none") * y
+
+
+@pytest.mark.parametrize("fun", [of_no_decorator, of_one_decorator, of_two_decorators])
+def test_tracebacks_of_decorated_functions_show_the_line_that_ran(fun):
+    with pytest.raises(ValueError, match="could not convert") as caught:
+        grad(fun)(2.0)
+    last = [frame for frame in traceback.extract_tb(caught.value.__traceback__) if frame.name == fun.__name__][-1]
+    assert last.line == 'return float("none") * y'
