@@ -80,6 +80,16 @@ class Watcher(Protocol):
         """Return the caller of VJP rules for a pass that begins with these cotangents; None for ordinary calls."""
 
 
+class Gate(Protocol):
+    """Object that gives operations other arguments, so that derivatives do not pass."""
+
+    def arguments(self, args: tuple[Any, ...], /) -> tuple[Any, ...]:
+        """Return the arguments for an operation on ``args``; the same tuple if none changes."""
+
+    def renewed(self) -> Gate:
+        """Return a gate that does the same and remembers nothing, for a run that may be repeated."""
+
+
 class State(NamedTuple):
     """Combined effect of the ``with`` blocks that are open in a context.
 
@@ -88,16 +98,19 @@ class State(NamedTuple):
         runner: the object that computes operations on plain values; None for their kernels.
         watcher: the observer, or None.
         as_written: whether transforms run functions as they are written, see ``numpy_code``.
+        gate: the object that gives operations other arguments, or None, see ``transforms.control.selecting``.
     """
 
     min_level: int = 0
     runner: Runner | None = None
     watcher: Watcher | None = None
     as_written: bool = False
+    gate: Gate | None = None
 
     def observes_writes(self) -> bool:
         """Whether a write to an array must become an operation, because a block observes or changes operations."""
-        return self.min_level > 0 or self.runner is not None or (self.watcher is not None and self.watcher.writes)
+        changes = self.min_level > 0 or self.runner is not None or self.gate is not None
+        return changes or (self.watcher is not None and self.watcher.writes)
 
 
 NO_BLOCK: Final = State()

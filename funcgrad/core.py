@@ -535,6 +535,8 @@ def _bind_checking_blocks(top: Trace, primitive: Primitive, args: tuple[Any, ...
         if state.watcher is not None:
             state.watcher.note_stopped(top, args)
         return primitive.call_lowered(lowered, params)
+    if state.gate is not None and (others := state.gate.arguments(args)) is not args:
+        return bind(primitive, others, params)
     if state.watcher is not None:
         return state.watcher.process(top, primitive, args, params)
     top.resume_fast_path()

@@ -211,7 +211,7 @@ class Chain:
         self._records: dict[ReverseTrace, _StepsOnTape] = {}
         self._digests = Digests()
         self._context = copy_context()
-        self._min_level = blocks.current().min_level
+        self._min_level, self._gate = blocks.current().min_level, blocks.current().gate
         self._in_threads = False
         self._level = core.next_level()
         self._lock = threading.RLock()
@@ -331,12 +331,13 @@ class Chain:
         """Run step ``i`` and return state ``i + 1`` with the records that the step made."""
         leaves, spec = state
         again = i < self.done
-        memory = self._memory
+        memory, gate = self._memory, self._gate and self._gate.renewed()
         scope: AbstractContextManager[None] = nullcontext()
         if memory is not None:
             scope = memory.repetition_block() if again else memory.first_run_block()
+        gate_block = blocks.Block(lambda now: now._replace(gate=gate)) if gate is not None else nullcontext()
         node_of = self._record_lookup(whole=False)
-        with scope:
+        with scope, gate_block:
             given = [detached_copy(_with_nodes(x, node_of)) for x in leaves] if self._given is None else self._given
             self._given = None
             return tree.flatten(self._step(i, tree.unflatten(spec, given), again))
@@ -354,7 +355,7 @@ class Chain:
             self._in_threads = self._in_threads or mine.joined_by_threads
 
     def _run_in_context(self, i: int, state: State, runs: tuple[Repetition, ...]) -> State:
-        now = blocks.current()._replace(min_level=self._min_level)
+        now = blocks.current()._replace(min_level=self._min_level, gate=self._gate)
 
         def run() -> State:
             repetitions.set(tuple(dict.fromkeys((*repetitions.get(), *runs))))

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Final
 
 import funcgrad.numpy as fnp
 from funcgrad import backend, tree
-from funcgrad.core import Tracer, describe, is_array
+from funcgrad.core import describe, is_array
 from funcgrad.errors import InputError, ShapeError
 from funcgrad.optional import loaded_jax
 from funcgrad.transforms.control.carrying import branch_avals, checked_leaves
+from funcgrad.transforms.control.selecting import constant_where
 from funcgrad.transforms.control.staging import (
     Captured,
     as_jax_aval,
@@ -20,7 +22,6 @@ from funcgrad.transforms.control.staging import (
     is_batched_anywhere,
     staged_call,
 )
-from funcgrad.transforms.stopping import stop_gradient
 from funcgrad.transforms.transformed import check_functions
 
 _NONE: Final[Any] = object()
@@ -32,9 +33,9 @@ def cond(
     """Return ``true_fun(*operands)`` if ``pred``, else ``false_fun(*operands)``.
 
     On values ``cond`` is plain Python: the other function is not called. Inside ``vmap``, if ``pred`` differs between
-    the examples, both are called and the derivative is that of the chosen result. An infinite derivative of the other
-    result makes it NaN, as with ``where``, for values that the functions close over: pass such values as operands. If
-    ``pred`` is not known, under ``jax.jit``, ``jax.lax.cond`` runs.
+    the examples, both are called and the derivative is that of the chosen result: in the other function all values
+    are constants, so that an infinite derivative there does no harm. If ``pred`` is not known, under ``jax.jit``,
+    ``jax.lax.cond`` runs.
 
     Args:
         pred: one truth value, or a number, which is true unless it is zero.
@@ -126,10 +127,10 @@ def _operands(call: str, operands: tuple[Any, ...], operand: Any) -> tuple[Any, 
 
 def _select_results(call: str, index: Any, branches: Sequence[Callable[..., Any]], operands: tuple[Any, ...]) -> Any:
     """Run all branches, and return for each example the result of its branch ``index``."""
-    found = []
+    found, count = [], len(branches)
     for number, branch in enumerate(branches):
-        own = _as_constants(operands, ~_is_branch(call, index, number, len(branches)))
-        found.append(checked_leaves(call, "the result", branch(*own)))
+        with constant_where(partial(_is_other_branch, call, index, number, count), [index, operands]):
+            found.append(checked_leaves(call, "the result", branch(*operands)))
     branch_avals(call, [(spec, [aval_of(leaf) for leaf in leaves]) for leaves, spec in found])
     results, spec = found[0]
     for number, (leaves, _) in enumerate(found[1:], 1):
@@ -138,27 +139,13 @@ def _select_results(call: str, index: Any, branches: Sequence[Callable[..., Any]
     return tree.unflatten(spec, results)
 
 
-def _is_branch(call: str, index: Any, number: int, count: int) -> Any:
-    """Return for each example whether ``index`` selects branch ``number``."""
+def _is_other_branch(call: str, index: Any, number: int, count: int) -> Any:
+    """Return for each example whether ``index`` selects another branch than ``number``."""
     if call == "cond":
-        return index if number else ~index
+        return ~index if number else index
     if number == 0:
-        return fnp.less_equal(index, 0)
-    return (fnp.greater_equal if number == count - 1 else fnp.equal)(index, number)
-
-
-def _as_constants(operands: tuple[Any, ...], others: Any) -> Any:
-    """Return the operands of a branch, which are constants in the examples ``others`` that select another branch.
-
-    A cotangent of zero times an infinite derivative is NaN, which must not leave the branch. JAX does the same.
-    """
-
-    def of_leaf(x: Any) -> Any:
-        if not isinstance(x, Tracer) or not backend.is_inexact(x):
-            return x
-        return fnp.where(others, stop_gradient(x), x)
-
-    return tree.map(of_leaf, operands)
+        return fnp.greater(index, 0)
+    return (fnp.less if number == count - 1 else fnp.not_equal)(index, number)
 
 
 def _staged(call: str, index: Any, branches: Sequence[Callable[..., Any]], operands: tuple[Any, ...]) -> Any:

@@ -23,6 +23,7 @@ from funcgrad.transforms.control.carrying import (
     refuse_structure,
     unflatten,
 )
+from funcgrad.transforms.control.selecting import constant_where
 from funcgrad.transforms.control.staging import (
     Aval,
     Captured,
@@ -275,10 +276,13 @@ def _run_while_loop(call: str, cond_fun: Callable[[Any], Any], body_fun: Callabl
             return _staged_while(call, cond_fun, body_fun, Carry(call, init))
         if not _true_for_any_example(answer):
             return carry.result()
-        before = carry.leaves
-        carry.advance(body_fun(carry.for_user()))
         if is_batched_anywhere(answer):
+            before = carry.leaves
+            with constant_where(lambda: ~answer, [answer, *before]):  # noqa: B023 - the block calls it at once
+                carry.advance(body_fun(carry.for_user()))
             carry.select(answer, before)
+        else:
+            carry.advance(body_fun(carry.for_user()))
         if first and is_abstract(carry.leaves):  # because of values that the functions close over
             return _staged_while(call, cond_fun, body_fun, Carry(call, init))
         first = False

@@ -434,9 +434,54 @@ def by_sign(x):
     return control.switch(fnp.astype(fnp.sign(x), int) + 1, [lambda x: 3.0 * x, lambda x: x**2, fnp.sqrt], x)
 
 
-@pytest.mark.parametrize("fun", [positive_part, by_sign])
+def closing(x):
+    y = x * x
+    return control.cond(x > 0, lambda: fnp.sqrt(x) * y, lambda: 3.0 * x + y)
+
+
+def closing_by_sign(x):
+    def power():
+        v = np.zeros(2)
+        v[0] = fnp.log(x)
+        v *= x
+        return v.sum()
+
+    return control.switch(fnp.astype(fnp.sign(x), int) + 1, [lambda: 3.0 * x, lambda: x**2, power])
+
+
+def closing_in_turn(x):
+    y = fnp.sin(x)
+    upper = lambda: control.cond(x > 1.0, lambda: fnp.log(x) * y, lambda: fnp.sqrt(1.0 - x) * y)
+    return control.cond(x > 0, upper, lambda: 3.0 * x)
+
+
+def closing_checkpoint(x):
+    root = checkpoint(lambda z: fnp.sqrt(z) * x)
+    return control.cond(x > 0, lambda: root(x) + root(2.0 * x), lambda: 3.0 * x)
+
+
+def closing_constants(x):
+    def branch():
+        with no_grad():
+            scale = 2.0 * x
+        return fnp.log(x) * scale
+
+    return control.cond(x > 0, branch, lambda: 3.0 * x)
+
+
+def closing_pullback(x):
+    return control.cond(x > 0, lambda: grad(lambda z: fnp.log(z) * x * z)(x), lambda: 3.0 * x)
+
+
+@pytest.mark.parametrize(
+    "fun",
+    [
+        *[positive_part, by_sign, closing, closing_by_sign, closing_in_turn, closing_checkpoint],
+        *[closing_constants, closing_pullback],
+    ],
+)
 @pytest.mark.parametrize("wrap", [lambda f: f, jit], ids=["plain", "jit"])
-def test_untaken_branch_in_a_batch_gives_no_nan_to_operands(fun, wrap):
+def test_untaken_branch_in_a_batch_gives_no_nan(fun, wrap):
     x = np.array([0.0, 2.0, -1.0])
     with np.errstate(all="ignore"):
         first = [grad(fun)(v) for v in x]
@@ -444,7 +489,44 @@ def test_untaken_branch_in_a_batch_gives_no_nan_to_operands(fun, wrap):
         assert_close(wrap(grad(lambda x: fnp.sum(vmap(fun)(x))))(x), np.array(first))
         assert_close(wrap(vmap(grad(grad(fun))))(x), np.array([grad(grad(fun))(v) for v in x]))
         assert_close(wrap(hessian(lambda x: fnp.sum(vmap(fun)(x))))(x), np.diag([grad(grad(fun))(v) for v in x]))
-        assert_close(jax.vmap(jax.grad(fun))(jnp.asarray(x)), jnp.array(first))
+        assert_close(wrap(vmap(jvp_of_one(grad(fun))))(x), np.array([grad(grad(fun))(v) for v in x]))
+        assert_close(wrap(vmap(grad(jvp_of_one(fun))))(x), np.array([grad(grad(fun))(v) for v in x]))
+        assert_close(vmap(vmap(grad(fun)))(x[None]), np.array([first]))
+        if fun not in (closing_by_sign, closing_constants, closing_pullback):  # they write, or differentiate themselves
+            assert_close(jax.vmap(jax.grad(fun))(jnp.asarray(x)), jnp.array(first))
+
+
+def jvp_of_one(fun):
+    return lambda x: jvp(fun, (x,), (1.0,))[1]
+
+
+def test_untaken_branch_gives_no_nan_to_values_that_all_examples_share():
+    def total(c, xs):
+        return vmap(lambda x: control.cond(x > 0, lambda: fnp.sqrt(x * c), lambda: x * c))(xs).sum()
+
+    xs = np.array([0.0, 2.0, -1.0])
+    with np.errstate(all="ignore"):
+        assert_close(grad(total)(2.0, xs), np.float64(-0.5))
+        assert_close(jit(grad(total))(2.0, xs), np.float64(-0.5))
+        assert_close(grad(grad(total))(2.0, xs), np.float64(-0.125))
+
+
+@pytest.mark.parametrize(
+    "loop",
+    [
+        lambda x: control.while_loop(lambda s: s[0] < 3.0, lambda s: (s[0] + 1.0, s[1] * fnp.sqrt(3.0 - s[0])), (x, x)),
+        lambda x: control.while_loop(
+            lambda s: s[0] < 3, lambda s: (s[0] + 1, s[1] * fnp.sqrt(3.0 - x) + x), (fnp.astype(x, int), x)
+        ),
+        lambda x: control.fori_loop(0, fnp.astype(x, int), lambda i, s: (i, s[1] * fnp.sqrt(x - i)), (0, x)),
+    ],
+)
+def test_steps_after_the_end_of_a_loop_in_a_batch_give_no_nan(loop):
+    x, last = np.array([0.0, 2.5, 3.0, 1.0]), lambda x: loop(x)[1]
+    with np.errstate(all="ignore"):
+        for mode in (grad(last), grad(grad(last)), jvp_of_one(grad(last)), jvp_of_one(last)):
+            assert_close(vmap(mode)(x), np.array([mode(v) for v in x]))
+        assert_close(grad(lambda x: fnp.sum(vmap(last)(x)))(x), np.array([grad(last)(v) for v in x]))
 
 
 def by_class(x):
