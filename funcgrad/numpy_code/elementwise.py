@@ -15,7 +15,7 @@ import numpy as np
 import funcgrad.numpy as fnp
 from funcgrad import backend, tree
 from funcgrad.batching import BatchTrace, is_in_batch
-from funcgrad.core import Primitive, Tracer, are_tracers_of, is_array, raise_closure, replace_at
+from funcgrad.core import Primitive, Tracer, are_tracers_of, is_array, plain_value, raise_closure, replace_at
 from funcgrad.errors import ConversionError, NotDifferentiableError
 from funcgrad.forward import ForwardTrace
 from funcgrad.graph import is_on_graph
@@ -25,7 +25,9 @@ from funcgrad.numpy.concretization import concrete
 from funcgrad.numpy_code.own import known_value
 from funcgrad.numpy_code.replacements import end_run, run_of_thread
 from funcgrad.reverse import backward, record_function, vjp_for_all
+from funcgrad.writable import is_buffer
 
+_PYTHON_NUMBERS = frozenset((bool, int, float, complex))  # in an array they would decide the dtype of the result
 #: Function of arrays of one shape that returns arrays of that shape.
 Fun = Callable[..., Sequence[Any]]
 
@@ -51,7 +53,7 @@ def elementwise(fun: Callable[..., Any], is_fixed: Callable[..., Any] | None = N
             found = fun(*args, **kwargs)
             if _constant_elements(is_fixed, found, args, kwargs) is None:
                 return found
-        places = [i for i, x in enumerate(given) if is_array(x)]
+        places = [i for i, x in enumerate(given) if is_array(x) and type(x) not in _PYTHON_NUMBERS]
         arrays = fnp.broadcast_arrays(*[given[i] for i in places])
         of_arrays = _function_of_arrays(fun, is_fixed, given, spec, places)
         if not batched:
@@ -63,6 +65,26 @@ def elementwise(fun: Callable[..., Any], is_fixed: Callable[..., Any] | None = N
                 raise
             return fun(*args, **kwargs)  # it closes over a traced value, so it gets the batch tracers
         return found if len(found) > 1 else found[0]
+
+    return call
+
+
+def with_where_on_jax(fun: Callable[..., Any]) -> Callable[..., Any]:
+    """Return ``apply_where`` such that it chooses by ``where`` if JAX does not know the values yet, as on JAX arrays.
+
+    Elements that are not chosen are computed from 0.5, where most functions have a finite derivative.
+    """
+    selecting = elementwise(fun)
+
+    @wraps(fun)
+    def call(cond: Any, args: Any, f1: Any, f2: Any = None, /, **options: Any) -> Any:
+        arrays = args if isinstance(args, tuple) else (args,)
+        if not any(backend.is_jax_tracer(plain_value(x)) for x in (cond, *arrays)):
+            return selecting(cond, args, f1, f2, **options)
+        named = options.get("kwargs") or {}
+        safe = [fnp.where(cond, x, 0.5) if backend.is_inexact(x) else x for x in arrays]
+        other = options.get("fill_value") if f2 is None else f2(*arrays, **named)
+        return fnp.where(cond, f1(*safe, **named), other)
 
     return call
 
@@ -180,10 +202,15 @@ def _compute_jvp(fun: Fun, moving: Sequence[int], *given: Any) -> Sequence[Any]:
 
 def _batch(within: BatchTrace, args: Sequence[Any], batched: Sequence[bool], params: dict[str, Any]) -> Any:
     """Make the batch another axis of all arguments; if it was the last batch, call ``fun`` directly."""
-    whole = [x if b else to_batch(x, within.size) for x, b in zip(args, batched, strict=True)]
+    whole = [_plain_array(x if b else to_batch(x, within.size)) for x, b in zip(args, batched, strict=True)]
     fun = params["fun"]
     found = _call(*whole, fun=fun) if any(map(is_in_batch, whole)) else tuple(fun(*whole))
     return found, True
+
+
+def _plain_array(x: Any) -> Any:
+    """Return the array of a buffer: NumPy takes an empty mask for integers if it is no ndarray."""
+    return x._val if is_buffer(x) and type(x._val) is np.ndarray else x
 
 
 #: ``_call(*arrays, fun)``: the results of ``fun`` for arrays of one shape.
@@ -225,8 +252,6 @@ ELEMENTWISE: dict[tuple[str, str], Callable[..., Any] | None] = {
             *_methods("rv_continuous", "ppf isf"),
             *_methods("rv_discrete", "ppf isf"),
             *_methods("rv_generic", "entropy"),
-            ("scipy._lib.array_api_extra._lib._funcs", "apply_where"),
-            ("scipy._external.array_api_extra._lib._funcs", "apply_where"),  # the module in SciPy 1.18
             ("scipy._lib._util", "_lazywhere"),  # before SciPy 1.16
         ]
     ),

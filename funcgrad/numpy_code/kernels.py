@@ -29,7 +29,7 @@ from funcgrad.numpy_code.distributions import (
     integral_of_normals,
     with_triangular_factor,
 )
-from funcgrad.numpy_code.elementwise import ELEMENTWISE, elementwise
+from funcgrad.numpy_code.elementwise import ELEMENTWISE, elementwise, with_where_on_jax
 from funcgrad.numpy_code.examples import with_example_loop
 from funcgrad.numpy_code.factorizations import FACTORIZATIONS
 from funcgrad.numpy_code.fourier import FOURIER
@@ -421,6 +421,8 @@ _WRAPPERS: dict[tuple[str, str], Callable[[Any], Callable[..., Any]]] = {
     **RANDOM_VARIABLE_WRAPPERS,
     **{place: partial(elementwise, is_fixed=is_fixed) for place, is_fixed in ELEMENTWISE.items()},
     **SCIKIT_LEARN_WRAPPERS,
+    ("scipy._lib.array_api_extra._lib._funcs", "apply_where"): with_where_on_jax,
+    ("scipy._external.array_api_extra._lib._funcs", "apply_where"): with_where_on_jax,  # the module in SciPy 1.18
     ("scipy._lib._array_api", "_asarray"): _keeping_classes,
     ("scipy._lib._util", "_contains_nan"): _without_masks,
     ("scipy.signal._ltisys", "place_poles"): _checked_place_poles,

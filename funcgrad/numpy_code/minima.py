@@ -73,8 +73,8 @@ def _elementwise_function(name: str) -> Callable[..., Any]:
 def _elementwise_solution(name: str, func: Any, init: Any, args: Any, ends: str, options: dict[str, Any]) -> Any:
     """Return a result of an elementwise search with the names that SciPy uses internally."""
     stops = {key: options.pop(key) for key in ("maxiter", "callback") if key in options}
-    args = args if isinstance(args, (tuple, list)) else (args,)
-    found = _elementwise_function(name)(func, init, args=args, tolerances=options, **stops)
+    args, kwargs = args if isinstance(args, (tuple, list)) else (args,), options.pop("kwargs", None)
+    found = _elementwise_function(name)(func, init, args=args, kwargs=kwargs, tolerances=options, **stops)
     bracket = dict(zip(ends.split(), found.get("bracket", ()), strict=False))  # the result of a batch has none
     return type(found)({**found, **bracket, "fun": found["f_x"]})
 
@@ -90,11 +90,11 @@ def _minimum(func: Any, x1: Any, x2: Any, x3: Any, *, args: Any = (), **options:
 def _bracket(name: str, fields: str) -> Callable[..., Any]:
     """Return a search for brackets: SciPy's with plain values, because the ends of brackets are constants."""
 
-    def call(*start: Any, args: Any = (), **options: Any) -> Any:
+    def call(*start: Any, args: Any = (), kwargs: Any = None, **options: Any) -> Any:
         label, tells, implicit = f"optimize.elementwise.{name[1:]}", fields.split(), own("scipy.optimize.implicit")
         theirs = getattr(import_scipy(label, "scipy.optimize._bracket"), name)
         options = dict(inspect.signature(theirs).bind(*start, **options).arguments)
-        func, args = options.pop("func"), args if isinstance(args, (tuple, list)) else (args,)
+        func, args = implicit.by_position(options.pop("func"), implicit.as_args(args, unpacks=True), kwargs)
 
         def solve(problem: Any, *given: Any) -> Any:
             settings, args = implicit.plain(label, given)

@@ -221,9 +221,10 @@ def _normalized_entry(entry: Any, index: Any, shape: Shape) -> Any:
         return np.asarray(entry)
     if isinstance(entry, Proxy):
         entry = entry.as_array()
-    if isinstance(entry, (list, tuple, range)) or (hasattr(entry, "__array__") and not backend.is_value(entry)):
+    is_sequence = isinstance(entry, (list, tuple, range))
+    if is_sequence or (hasattr(entry, "__array__") and not backend.is_value(entry)):
         entry = ARRAY_MAKER[0](entry)  # the list may contain positions that are batched, a table may hold them
-        if not entry.size:
+        if is_sequence and not entry.size:
             entry = entry.astype(int)
     elif not hasattr(entry, "dtype"):
         try:

@@ -660,3 +660,14 @@ def gradient_under_debug_nans(cost):
             return grad(cost)(x)
 
     return slope
+
+
+@pytest.mark.parametrize("batched", [False, True])
+def test_empty_traced_index_is_a_mask_or_raises_as_numpy(batched):
+    x = np.zeros((0, 2))
+    wrap = (lambda f: lambda x: vmap(f)(np.stack([x, x]))[0]) if batched else (lambda f: lambda x: vjp(f, x)[0])
+    assert wrap(lambda x: x[x > 0])(x).shape == (0,)
+    assert wrap(lambda x: np.ones((0, 2))[x[:, 0] > 0])(x).shape == (0, 2)
+    assert wrap(lambda x: x[[]])(x).shape == (0, 2)
+    with pytest.raises(IndexError, match="must be of integer"):
+        wrap(lambda x: x[x[:, 0]])(x)

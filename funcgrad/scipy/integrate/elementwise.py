@@ -20,6 +20,7 @@ from funcgrad.numpy.peeking import is_plain
 from funcgrad.numpy.reducing import as_inexact
 from funcgrad.optional import import_scipy
 from funcgrad.scipy.integrate.ivp.flows import constant_array
+from funcgrad.scipy.optimize.implicit import as_args, by_position
 from funcgrad.transforms.closures import RecordedClosure, example_by_example
 from funcgrad.transforms.products import jvp
 from funcgrad.transforms.stopping import stop_gradient
@@ -36,6 +37,7 @@ def tanhsinh(
     b: ArrayLike,
     *,
     args: tuple[Any, ...] = (),
+    kwargs: dict[str, Any] | None = None,
     log: bool = False,
     maxlevel: int | None = None,
     minlevel: int = 2,
@@ -44,16 +46,18 @@ def tanhsinh(
     preserve_shape: bool = False,
     callback: Callable[..., Any] | None = None,
 ) -> Any:
-    """Integrate ``f(x, *args)`` from ``a`` to ``b`` by tanh-sinh quadrature, elementwise.
+    """Integrate ``f(x, *args, **kwargs)`` from ``a`` to ``b`` by tanh-sinh quadrature, elementwise.
 
-    The integral is differentiable in ``args``, in numbers that ``f`` closes over and in finite limits, to any order.
-    The derivative in a limit is ``f`` there; in an argument, the integral of the derivative. Singular ends are allowed.
+    The integral is differentiable in ``args`` and ``kwargs``, in numbers that ``f`` closes over and in finite limits,
+    to any order. The derivative in a limit is ``f`` there; in an argument, the integral of the derivative. Singular
+    ends are allowed.
 
     Args:
         f: an elementwise function of arrays.
         a: the lower limits.
         b: the upper limits.
         args: further arguments, arrays that broadcast with the limits.
+        kwargs: further arguments by name, likewise.
         log: whether ``f`` returns logarithms, with plain values only.
         maxlevel: the largest number of times that the number of points is doubled.
         minlevel: the smallest number of times that the number of points is doubled.
@@ -76,7 +80,7 @@ def tanhsinh(
     """
     plain = {"log": log, "preserve_shape": preserve_shape, "callback": callback}
     options = {"maxlevel": maxlevel, "minlevel": minlevel, "atol": atol, "rtol": rtol}
-    return _Elementwise("tanhsinh", "integral", True, options).result(f, a, b, args, plain)
+    return _Elementwise("tanhsinh", "integral", True, options).result(f, a, b, args, kwargs, plain)
 
 
 def nsum(
@@ -86,14 +90,15 @@ def nsum(
     *,
     step: ArrayLike = 1,
     args: tuple[Any, ...] = (),
+    kwargs: dict[str, Any] | None = None,
     log: bool = False,
     maxterms: int = 2**20,
     tolerances: dict[str, float] | None = None,
 ) -> Any:
-    """Sum ``f(x, *args)`` over ``x = a, a + step, ...`` up to ``b``, elementwise.
+    """Sum ``f(x, *args, **kwargs)`` over ``x = a, a + step, ...`` up to ``b``, elementwise.
 
-    The sum is differentiable in ``args`` and in numbers that ``f`` closes over, to any order, by the sum of the
-    derivative to the same tolerances. Limits and steps are constants.
+    The sum is differentiable in ``args``, ``kwargs`` and numbers that ``f`` closes over, to any order, by the sum of
+    the derivative to the same tolerances. Limits and steps are constants.
 
     Args:
         f: an elementwise function of arrays; smooth, of one sign and without bumps if there are many terms.
@@ -101,6 +106,7 @@ def nsum(
         b: where the sums end; ``numpy.inf`` is allowed.
         step: the distance of terms.
         args: further arguments, arrays that broadcast with the limits.
+        kwargs: further arguments by name, likewise.
         log: whether ``f`` returns logarithms, with plain values only.
         maxterms: the largest number of terms that are added one by one.
         tolerances: ``rtol`` and ``atol``.
@@ -124,7 +130,7 @@ def nsum(
             "stop_gradient of them."
         )
     options = {"step": step, "maxterms": maxterms, "tolerances": tolerances}
-    return _Elementwise("nsum", "sum", False, options).result(f, a, b, args, {"log": log})
+    return _Elementwise("nsum", "sum", False, options).result(f, a, b, args, kwargs, {"log": log})
 
 
 class _Elementwise:
@@ -140,10 +146,10 @@ class _Elementwise:
     def __init__(self, name: str, field: str, moves: bool, options: dict[str, Any]) -> None:
         self.call, self.name, self.field, self.moves, self.options = f"integrate.{name}", name, field, moves, options
 
-    def result(self, f: Callable[..., Any], a: Any, b: Any, args: Any, plain: dict[str, Any]) -> Any:
+    def result(self, f: Callable[..., Any], a: Any, b: Any, args: Any, kwargs: Any, plain: dict[str, Any]) -> Any:
         """Return SciPy's result, with derivatives."""
         check_callable(self.call, f)
-        args = args if isinstance(args, tuple) else (args,)
+        f, args = by_position(f, as_args(args), kwargs)
         routine = getattr(import_scipy(self.call, "scipy.integrate"), self.name)
         given = [as_value(x) for x in (a, b, *args)]
         fun, held = self._hoist_closure(f, given)

@@ -18,6 +18,7 @@ from funcgrad.numpy.creation import as_value
 from funcgrad.optional import import_scipy
 from funcgrad.scipy.optimize.implicit import (
     as_args,
+    by_position,
     depends,
     differentiable_root,
     one_by_one,
@@ -38,18 +39,21 @@ def find_root(
     /,
     *,
     args: Any = (),
+    kwargs: dict[str, Any] | None = None,
     tolerances: dict[str, float] | None = None,
     maxiter: int | None = None,
     callback: Callable[..., Any] | None = None,
 ) -> Any:
     """Find the root of each element of ``f`` within a bracket, by Chandrupatla's method.
 
-    The root is differentiable in ``args`` and in values that ``f`` closes over, to any order. Brackets are constants.
+    The root is differentiable in ``args``, ``kwargs`` and values that ``f`` closes over, to any order. Brackets are
+    constants.
 
     Args:
-        f: ``f(x, *args)``, computed elementwise.
+        f: ``f(x, *args, **kwargs)``, computed elementwise.
         init: the lower and the upper ends, numbers or arrays.
         args: further arguments, which broadcast with the ends.
+        kwargs: further arguments by name, which broadcast with the ends.
         tolerances: SciPy's ``xatol``, ``xrtol``, ``fatol`` and ``frtol``.
         maxiter: the largest number of iterations.
         callback: called after each iteration, with plain values.
@@ -59,8 +63,8 @@ def find_root(
         constants ``bracket`` and ``f_bracket``, which the result of a batch lacks.
 
     Raises:
-        ConvergenceError: an element without NaN in ``args`` has not converged, and a derivative is requested (an
-            ``ArithmeticError``).
+        ConvergenceError: an element without NaN in further arguments has not converged, and a derivative is requested
+            (an ``ArithmeticError``).
 
     Example:
         >>> from funcgrad import grad
@@ -68,7 +72,7 @@ def find_root(
         >>> grad(lambda a: elementwise.find_root(lambda x: x**3 - a, (0.0, 3.0)).x)(8.0).round(9)
         np.float64(0.083333333)
     """
-    return _solve_elementwise("find_root", f, init, args, lambda f: f, tolerances, maxiter, callback)
+    return _solve_elementwise("find_root", f, init, (args, kwargs), lambda f: f, tolerances, maxiter, callback)
 
 
 def find_minimum(
@@ -77,6 +81,7 @@ def find_minimum(
     /,
     *,
     args: Any = (),
+    kwargs: dict[str, Any] | None = None,
     tolerances: dict[str, float] | None = None,
     maxiter: int = 100,
     callback: Callable[..., Any] | None = None,
@@ -91,21 +96,22 @@ def find_minimum(
         >>> grad(lambda a: elementwise.find_minimum(lambda x: (x - a) ** 2 + a * x, (0.0, 0.5, 3.0)).x)(2.0)
         np.float64(0.5)
     """
-    return _solve_elementwise("find_minimum", f, init, args, _slope, tolerances, maxiter, callback)
+    return _solve_elementwise("find_minimum", f, init, (args, kwargs), _slope, tolerances, maxiter, callback)
 
 
 def _solve_elementwise(
     name: str,
     f: Callable[..., Any],
     init: Any,
-    args: Any,
+    further: tuple[Any, dict[str, Any] | None],
     equation: Callable[[Callable[..., Any]], Callable[..., Any]],
     tolerances: Any,
     maxiter: Any,
     callback: Any,
 ) -> Any:
-    call, args, init = f"optimize.elementwise.{name}", as_args(args, unpacks=True), tuple(init)
+    call, init = f"optimize.elementwise.{name}", tuple(init)
     check_callable(call, f)
+    f, args = by_position(f, as_args(further[0], unpacks=True), further[1])
     routine = getattr(import_scipy(call, "scipy.optimize.elementwise"), name)
     options = {"tolerances": tolerances, "maxiter": maxiter, "callback": callback}
 

@@ -100,6 +100,26 @@ def as_args(args: Any, unpacks: bool = False) -> tuple[Any, ...]:
     return tuple(args) if isinstance(args, (tuple, list) if unpacks else tuple) else (args,)
 
 
+def by_position(
+    f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any] | None
+) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    """Return ``f`` and its further arguments, with ``kwargs`` among those that come by position.
+
+    Example:
+        >>> f, args = by_position(lambda x, a, *, b: x + a * b, (2.0,), {"b": 3.0})
+        >>> args, f(1.0, *args)
+        ((2.0, 3.0), 7.0)
+    """
+    if not kwargs:
+        return f, args
+    count, names = len(args), tuple(kwargs)
+
+    def call(x: Any, *further: Any) -> Any:
+        return f(x, *further[:count], **dict(zip(names, further[count:], strict=True)))
+
+    return call, (*args, *kwargs.values())
+
+
 def plain(call: str, y: Any) -> Any:
     """Return ``y`` in NumPy numbers; inside ``no_grad`` values that an outer derivative follows are constants.
 

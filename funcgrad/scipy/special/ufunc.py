@@ -50,18 +50,23 @@ def table(module: str) -> Callable[[str, Callable[..., Any], str, str, str], Ufu
     return row
 
 
-def widened(x: Any) -> Any:
-    """Return ``x`` as SciPy's ufuncs take it: in double precision if NumPy would compute in half precision.
+def widened(name: str, x: Any) -> Any:
+    """Return ``x`` in the dtype in which SciPy's ufunc ``name`` computes where NumPy would take half precision.
+
+    It is double precision before SciPy 1.18, and single precision since, if this holds all values of the dtype.
 
     Example:
-        >>> widened(np.uint8(3))
+        >>> widened("cbrt", np.int64(3))
         np.float64(3.0)
     """
     if type(x) in (int, float, complex):  # joins the precision of the other arguments
         return x
     x = as_value(x)
     dtype = backend.dtype_of(x)
-    return fnp.multiply(x, 1.0) if dtype.kind in "biu" else fnp.astype(x, float) if dtype == np.float16 else x
+    if dtype.kind not in "biu" and dtype != np.float16:
+        return x
+    ufunc: Any = special(np, name)
+    return fnp.astype(x, ufunc.resolve_dtypes((*(dtype,) * ufunc.nin, None))[0])
 
 
 def _ufunc(documented_stub: Callable[..., Any], operation: Callable[..., Any]) -> Ufunc:
