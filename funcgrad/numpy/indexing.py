@@ -358,7 +358,7 @@ def ix_(*args: ArrayLike) -> tuple[np.ndarray, ...]:
     """
     values = [as_value(a) for a in args]  # a list may hold traced numbers
     numbers = [isinstance(v, Tracer) and backend.is_inexact(v) for v in values]
-    made = np.ix_(
+    made: tuple[Any, ...] = np.ix_(
         *[
             np.empty(backend.shape_of(v)) if n else _concrete(v, "ix_") if isinstance(v, Tracer) else a
             for a, v, n in zip(args, values, numbers, strict=True)

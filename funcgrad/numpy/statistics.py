@@ -305,7 +305,9 @@ def histogram(
         (array([3, 1]), array([1., 3., 5.]))
     """
     if is_plain(a, bins, range, weights):
-        return np.histogram(a, bins, range, density, weights)
+        routine: Any = np.histogram
+        counts, edges = routine(a, bins, range, density, weights)
+        return counts, edges
     a, weights = _sample(a, weights)
     edges, uniform = _edges(a, bins, range, weights)
     places = _slots(astype(a, backend.dtype_of(edges)) if uniform else a, edges)

@@ -58,7 +58,8 @@ def norm(x: ArrayLike, ord: Any = None, axis: int | tuple[int, ...] | None = Non
     """
     x = as_value(x)
     if is_numpy_only(x) and not isinstance(ord, Tracer):
-        return np.linalg.norm(x, ord, axis, keepdims)
+        plain: Any = np.linalg.norm
+        return plain(x, ord, axis, keepdims)
     x = as_floating(x)
     rank = len(backend.shape_of(x))
     if axis is None:

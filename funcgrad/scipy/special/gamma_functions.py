@@ -98,7 +98,7 @@ def multigammaln(a: ArrayLike, d: int) -> Array:
         >>> fsp.multigammaln(23.5, 10).round(6)
         np.float64(457.176675)
     """
-    if not np.isscalar(d) or np.floor(d) != d or d < 1:
+    if shape_of(as_value(d)) or np.floor(d) != d or d < 1:
         raise ValueError(f"multigammaln: d must be a positive whole number, got {d!r}. It is a dimension.")
     a, d = as_value(a), int(d)
     if any_true(lambda a: a <= 0.5 * (d - 1), a):

@@ -27,11 +27,11 @@ def _radian(d: Any, m: Any, s: Any) -> Any:
 
 
 # fmt: off
-cbrt = row("cbrt(x)", lambda x: fnp.cbrt(widened("cbrt", x)), "The cube root.", "fsp.cbrt(-8.0)", "np.float64(-2.0)")
-exp2 = row("exp2(x)", lambda x: fnp.exp2(widened("exp2", x)), "The power ``2**x``.", "fsp.exp2(3.0)", "np.float64(8.0)")
-expm1 = row("expm1(x)", lambda x: fnp.expm1(widened("expm1", x)), "``exp(x) - 1``, without cancellation near 0.",
+cbrt = row("cbrt(x)", lambda x: fnp.cbrt(widened(x, "cbrt")), "The cube root.", "fsp.cbrt(-8.0)", "np.float64(-2.0)")
+exp2 = row("exp2(x)", lambda x: fnp.exp2(widened(x, "exp2")), "The power ``2**x``.", "fsp.exp2(3.0)", "np.float64(8.0)")
+expm1 = row("expm1(x)", lambda x: fnp.expm1(widened(x, "expm1")), "``exp(x) - 1``, without cancellation near 0.",
     "fsp.expm1(1e-30)", "np.float64(1e-30)")
-log1p = row("log1p(x)", lambda x: prim.accurate_log1p(widened("log1p", x)),
+log1p = row("log1p(x)", lambda x: prim.accurate_log1p(widened(x, "log1p")),
     "``log(1 + x)``, without cancellation near 0.", "fsp.log1p(1e-30)", "np.float64(1e-30)")
 xlogy = row("xlogy(x, y)", prim.xlogy, """The product ``x * log(y)``, 0 where ``x`` is 0 and ``y`` is not NaN.
 
@@ -95,7 +95,7 @@ cosdg = row("cosdg(x)", prim.cosdg, "The cosine of an angle in degrees; exact at
 tandg = row("tandg(x)", prim.tandg, "The tangent of an angle in degrees.", "fsp.tandg(45.0)", "np.float64(1.0)")
 cotdg = row("cotdg(x)", prim.cotdg, "The cotangent of an angle in degrees.", "fsp.cotdg(45.0)", "np.float64(1.0)")
 radian = row("radian(d, m, s)",
-    lambda d, m, s: _radian(*[widened("radian", part) for part in (d, m, s)]),
+    lambda d, m, s: _radian(*[widened(part, "radian") for part in (d, m, s)]),
     "The angle in radians of ``d`` degrees, ``m`` minutes and ``s`` seconds.",
     "fsp.radian(180.0, 0.0, 0.0)", "np.float64(3.141592653589793)")
 # fmt: on

@@ -50,14 +50,15 @@ def table(module: str) -> Callable[[str, Callable[..., Any], str, str, str], Ufu
     return row
 
 
-def widened(name: str, x: Any) -> Any:
-    """Return ``x`` in the dtype in which SciPy's ufunc ``name`` computes where NumPy would take half precision.
+def widened(x: Any, name: str = "") -> Any:
+    """Return ``x`` as SciPy's ufuncs take it: in double precision if NumPy would compute in half precision.
 
-    It is double precision before SciPy 1.18, and single precision since, if this holds all values of the dtype.
+    Since SciPy 1.18 some ufuncs take it in single precision, if this holds all values of the dtype. Such a ufunc is
+    asked by its ``name``.
 
     Example:
-        >>> widened("cbrt", np.int64(3))
-        np.float64(3.0)
+        >>> widened(np.uint8(3)), widened(np.int64(3), "cbrt")
+        (np.float64(3.0), np.float64(3.0))
     """
     if type(x) in (int, float, complex):  # joins the precision of the other arguments
         return x
@@ -65,8 +66,8 @@ def widened(name: str, x: Any) -> Any:
     dtype = backend.dtype_of(x)
     if dtype.kind not in "biu" and dtype != np.float16:
         return x
-    ufunc: Any = special(np, name)
-    return fnp.astype(x, ufunc.resolve_dtypes((*(dtype,) * ufunc.nin, None))[0])
+    ufunc: Any = special(np, name) if name else None
+    return fnp.astype(x, float if ufunc is None else ufunc.resolve_dtypes((*(dtype,) * ufunc.nin, None))[0])
 
 
 def _ufunc(documented_stub: Callable[..., Any], operation: Callable[..., Any]) -> Ufunc:
