@@ -791,6 +791,19 @@ def test_searches_without_conversion_have_derivative(name):
         grad(f)(2.0)
 
 
+def test_elementwise_solvers_take_arguments_by_name():
+    a = np.array([1.5, 2.0])
+    root = lambda a, b: optimize.elementwise.find_root(
+        lambda x, a, *, b: x**2 - a * b, (0.0, 9.0), args=a, kwargs={"b": b}
+    )
+    np.testing.assert_allclose(root(a, 1.5).x, np.sqrt(1.5 * a))
+    np.testing.assert_allclose(grad(lambda b: root(a, b).x.sum())(1.5), np.sum(np.sqrt(a / 1.5)) / 2)
+    least = lambda a: optimize.elementwise.find_minimum(
+        lambda x, *, s: parabola(s)(x), (-3.0, 0.5, 2.0), kwargs={"s": a}
+    )
+    np.testing.assert_allclose(jacobian(lambda a: least(a).x)(a), 0.5 * np.eye(2))
+
+
 def test_elementwise_roots_and_minima():
     a, low, high = np.array([2.0, 3.0, 4.0]), np.array([0.0, 1.0, 2.0]), 5.0
     roots = lambda a: find_root(lambda x, a: x**3 - a * x - 1.0, (low, high), args=(a,))

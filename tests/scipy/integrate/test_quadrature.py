@@ -110,6 +110,17 @@ def test_nsum():
         grad(lambda b: integrate.nsum(lambda k: 1.0 / k**2, 1.0, b).sum)(5.0)
 
 
+def test_arguments_by_name():
+    shape = lambda x, a, *, k: x * fnp.exp(-a * k * x)
+    named = lambda x, *, k, a: shape(x, a, k=k)
+    area = lambda a, k: integrate.tanhsinh(named, 0.0, np.inf, kwargs={"k": k, "a": a}).integral
+    np.testing.assert_allclose(area(2.0, [1.0, 3.0]), [2.0**-2, 6.0**-2], rtol=1e-9)
+    check_grads(area, (2.0, np.array([1.0, 3.0])), order=2)
+    total = lambda a, k: integrate.nsum(shape, 1.0, 20.0, args=(a,), kwargs={"k": k}).sum
+    np.testing.assert_allclose(total(1.0, 0.5), np.sum(shape(np.arange(1.0, 21.0), 1.0, k=0.5)))
+    check_grads(total, (1.0, 0.5), order=2)
+
+
 def test_cubature_over_boxes():
     k = np.array([0.7, 1.3])
 
