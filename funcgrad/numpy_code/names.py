@@ -334,6 +334,7 @@ class MirrorModule(ModuleType):
 
     def __init__(self, module: ModuleType, find: Any, names: Any = None) -> None:
         super().__init__(module.__name__, module.__doc__)
+        vars(self).update({name: vars(module).get(name) for name in ("__loader__", "__package__", "__spec__")})
         asked = _NameLookup(module, find, names, vars(self))
         vars(self).update({_LOOKUP_KEY: asked, "__getattr__": asked.get, "__dir__": partial(dir, module)})
         if names is not None:

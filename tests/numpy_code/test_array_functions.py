@@ -213,7 +213,10 @@ def test_descriptors_and_metaclasses_of_a_program():
 
 def test_names_of_a_module_by_vars():
     def f(x):
+        assert [vars(math)["__spec__"], math.__loader__, math.__package__] == kept
         return vars(math)["sin"](x) + sum(callable(part) for part in vars(math).values()) * math.exp(x)
+
+    kept = [math.__spec__, math.__loader__, math.__package__]
 
     count = sum(map(callable, vars(math).values()))
     assert grad(f)(0.5) == pytest.approx(math.cos(0.5) + count * math.exp(0.5), rel=1e-12)

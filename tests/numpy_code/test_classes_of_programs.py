@@ -229,14 +229,14 @@ class Registering(abc.ABCMeta):
     """Metaclass that computes an attribute from the class's body, and registers the class."""
 
     def __new__(cls, name, bases, body):
-        made = super().__new__(cls, name, bases, {**body, "count": float(len(body.get("__annotations__", {})))})
+        made = super().__new__(cls, name, bases, {**body, "count": float(sum(v is None for v in body.values()))})
         REGISTERED[name] = made
         return made
 
 
 class Panel(metaclass=Registering):
-    width: float
-    height: float
+    width = None
+    height = None
 
     def at(self, x):
         return self.count * math.sin(x)

@@ -130,7 +130,8 @@ def of_vectorized(x):
 
 
 def of_copies(x):
-    first, second = copy.deepcopy(B), pickle.loads(pickle.dumps(M))
+    # protocol 5, the default since Python 3.14, makes an array on a buffer, which others may hold
+    first, second = copy.deepcopy(B), pickle.loads(pickle.dumps(M, protocol=4))
     first[0], second[0] = x, x
     return (first**2).sum() + (second**2).sum()
 

@@ -324,6 +324,7 @@ OF_PARTS = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:complex.. argument:DeprecationWarning")  # since Python 3.14, of the complex part
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("name", OF_PARTS)
 def test_complex_of_parts(name, dtype):
