@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -21,6 +22,22 @@ from funcgrad.primitives.reductions import count_nonzero, reduce_max, reduce_min
 from funcgrad.typing import Array, ArrayLike, Axes, Shape
 from funcgrad.views import inverse_permutation
 from funcgrad.writable import as_number, is_buffer, make_buffer
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def objects_by_numpy(function: Callable[P, R]) -> Callable[P, R]:
+    """Give arrays of Python objects to NumPy's function of this name, which finds the NaN among the objects."""
+    of_numpy = getattr(np, function.__name__)
+
+    @wraps(function)
+    def either(*args: P.args, **kwargs: P.kwargs) -> R:
+        if args and type(args[0]) is np.ndarray and args[0].dtype == object:
+            return of_numpy(*args, **kwargs)
+        return function(*args, **kwargs)
+
+    return either
 
 
 def as_dtype(a: Array, dtype: Any) -> Array:
