@@ -37,6 +37,7 @@ from funcgrad.numpy_code.graphs import GRAPHS
 from funcgrad.numpy_code.images import IMAGES
 from funcgrad.numpy_code.legendre import LEGENDRE
 from funcgrad.numpy_code.minima import MINIMA
+from funcgrad.numpy_code.numbers_apart import NUMBERS_APART
 from funcgrad.numpy_code.own import known_value, on_plain_values, own
 from funcgrad.numpy_code.radial import RADIAL
 from funcgrad.numpy_code.random_variables import RANDOM_VARIABLE_WRAPPERS, RANDOM_VARIABLES
@@ -417,6 +418,7 @@ def _without_masks(built: Callable[..., Any]) -> Callable[..., Any]:
 
 #: Wrappers of rebuilt functions of SciPy and statsmodels.
 _WRAPPERS: dict[tuple[str, str], Callable[[Any], Callable[..., Any]]] = {
+    **NUMBERS_APART,
     **STATE_SPACE,
     **RANDOM_VARIABLE_WRAPPERS,
     **{place: partial(elementwise, is_fixed=is_fixed) for place, is_fixed in ELEMENTWISE.items()},

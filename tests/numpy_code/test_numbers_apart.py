@@ -1,0 +1,107 @@
+"""Functions of SciPy that treat some values of a parameter apart: the derivative in the parameter at these values."""
+
+import numpy as np
+import pytest
+import scipy.signal
+import scipy.spatial
+import scipy.spatial.distance
+import scipy.stats
+
+from funcgrad import grad, jvp, vmap
+from funcgrad.errors import NotDifferentiableError
+
+X = np.random.default_rng(0).uniform(0.5, 1.5, 9)
+SIGNED = X - 1.0
+OBSERVED = np.array([12.0, 18.0, 0.0, 10.0, 25.0])
+EXPECTED = np.array([11.0, 15.0, 5.0, 14.0, 20.0])
+POSITIVE = OBSERVED + 1.0
+B, A = np.array([0.5, 1.0, 0.2]), np.array([1.0, 0.5, 1.5])
+
+
+def flat(found):
+    """Return the arrays of a result as one array of one axis."""
+    parts = found if isinstance(found, tuple) else (found,)
+    return np.concatenate([np.ravel(part) for part in parts])
+
+
+#: Functions of the parameter and the data, the values of the parameter that SciPy treats apart, and the data.
+APART = {
+    "boxcox_llf": (lambda p, x: scipy.stats.boxcox_llf(p, x), (0.0,), X),
+    "boxcox_llf of columns": (lambda p, x: scipy.stats.boxcox_llf(p, x.reshape(3, 3), axis=1), (0.0,), X),
+    "yeojohnson": (lambda p, x: scipy.stats.yeojohnson(x, lmbda=p), (0.0, 2.0), SIGNED),
+    "yeojohnson_llf": (lambda p, x: scipy.stats.yeojohnson_llf(p, x), (0.0, 2.0), SIGNED),
+    "pmean": (lambda p, x: scipy.stats.pmean(x, p), (0.0,), X),
+    "pmean with weights": (
+        lambda p, x: scipy.stats.pmean(x.reshape(3, 3), p, axis=1, weights=np.array([1.0, 2.0, 0.5])),
+        (0.0,),
+        X,
+    ),
+    "power_divergence": (
+        lambda p, x: scipy.stats.power_divergence(x, x[::-1], lambda_=p),
+        (0.0, 1.0, -1.0),
+        POSITIVE,
+    ),
+    "power_divergence of a mean": (
+        lambda p, x: scipy.stats.power_divergence(x, lambda_=p, ddof=1),
+        (0.0, 1.0),
+        POSITIVE,
+    ),
+    "power_divergence of zeros": (
+        lambda p, x: scipy.stats.power_divergence(x, EXPECTED, lambda_=p)[0],
+        (1.0,),
+        OBSERVED,
+    ),
+    "iqr": (lambda p, x: scipy.stats.iqr(x, scale=p), (1.0,), X),
+    "gstd": (lambda p, x: scipy.stats.gstd(x, ddof=p), (0.0,), X),
+    "zscore": (lambda p, x: scipy.stats.zscore(x, ddof=p), (0.0,), X),
+    "lp2hp": (lambda p, x: scipy.signal.lp2hp(x[:1], x[1:4], p), (1.0,), X),
+    "lfiltic": (
+        lambda p, x: scipy.signal.lfiltic(B, np.stack([p, 0.5, 1.5]), x[:3], x[3:]),
+        (1.0,),
+        X,
+    ),
+    "minkowski_distance": (lambda p, x: scipy.spatial.minkowski_distance(x, x[::-1], p), (1.0,), X),
+    "minkowski_distance_p": (lambda p, x: scipy.spatial.minkowski_distance_p(x, x[::-1], p), (1.0,), X),
+    "minkowski": (lambda p, x: scipy.spatial.distance.minkowski(x, 2 * x[::-1], p), (1.0, 2.0), X),
+}
+
+
+@pytest.mark.parametrize(("name", "p"), [(name, p) for name, (_, ps, _) in APART.items() for p in ps])
+def test_derivative_in_a_parameter_at_numbers_treated_apart(name, p):
+    fun, _, data = APART[name]
+
+    def together(p, x):
+        return flat(fun(p, x))
+
+    h = 1e-4
+    steps = [together(p + k * h, data) for k in (-2, -1, 1, 2)]
+    want = (steps[0] - 8 * steps[1] + 8 * steps[2] - steps[3]) / (12 * h)
+    for value, tangent in (
+        jvp(lambda p: together(p, data), (p,), (1.0,)),
+        jvp(together, (p, data), (1.0, 0 * data)),
+        [part[0] for part in vmap(lambda p: jvp(lambda p: together(p, data), (p,), (1.0,)))(np.array([p, p + 0.1]))],
+    ):
+        np.testing.assert_allclose(value, together(p, data), rtol=1e-12, atol=1e-14)
+        np.testing.assert_allclose(tangent, want, rtol=1e-5, atol=1e-8)
+    weights = np.arange(1.0, 1.0 + want.size)
+    slope = grad(lambda p: np.sum(together(p, data) * weights))(p)
+    np.testing.assert_allclose(slope, np.sum(want * weights), rtol=1e-5, atol=1e-8)
+
+
+def test_derivative_in_the_data_stays_that_of_the_branch():
+    for name, (fun, numbers, data) in APART.items():
+        for p in numbers if data.all() else ():
+            both = grad(lambda p, x: np.sum(flat(fun(p, x))), argnums=1)(p, data)  # noqa: B023
+            alone = grad(lambda x: np.sum(flat(fun(p, x))))(data)  # noqa: B023
+            np.testing.assert_allclose(both, alone, rtol=1e-9, atol=1e-12, err_msg=name)
+
+
+def test_function_of_scipy_itself_has_the_derivative():
+    h = 1e-5
+    want = (scipy.stats.boxcox_llf(h, X) - scipy.stats.boxcox_llf(-h, X)) / (2 * h)
+    np.testing.assert_allclose(grad(scipy.stats.boxcox_llf)(0.0, X), want, rtol=1e-5)
+
+
+def test_missing_values_at_numbers_treated_apart_raise():
+    with pytest.raises(NotDifferentiableError, match="nan_policy='omit'"):
+        grad(lambda p: scipy.stats.boxcox_llf(p, X, nan_policy="omit"))(0.0)
