@@ -1,8 +1,8 @@
 """Functions of SciPy that treat some values of a parameter apart, such as the power 0 of a Box-Cox transform.
 
-At these values SciPy's code computes without the parameter, so the derivative in it would be 0. The wrappers here add
+At these values SciPy's code computes without the parameter, so the derivative in it would be 0. Most wrappers here add
 that derivative: they compute the formula for all values of the parameter, and again with the parameter as a constant,
-and add the difference, which is 0, to SciPy's result.
+and add the difference, which is 0, to SciPy's result. Others compute by a formula that needs no case.
 """
 
 from __future__ import annotations
@@ -193,8 +193,57 @@ def _distance(built: Callable[..., Any], root: bool) -> Callable[..., Any]:
     return call
 
 
+def _near_nodes(x: Any, nodes: Any, weights: Any, values: Any) -> Any:
+    """Evaluate a barycentric formula, times the distance from the nearest node, which is smooth at the nodes too."""
+    distances = x[:, None] - nodes
+    nearest = fnp.argmin(fnp.abs(distances), axis=-1)[:, None]
+    is_nearest = nearest == np.arange(fnp.shape(nodes)[0])
+    relative = weights / fnp.take(weights, nearest) * fnp.take_along_axis(distances, nearest, axis=-1)
+    shares = fnp.where(is_nearest, 1, relative / fnp.where(is_nearest, 1, distances))
+    return shares @ values / fnp.sum(shares, axis=-1)[:, None]
+
+
+def _meets_nodes(x: Any, nodes: Any, *others: Any) -> bool:
+    """Whether anything is traced and ``x`` has nodes, in any example of a batch."""
+    is_traced = any(isinstance(given, Tracer) for given in (x, nodes, *others))
+    return is_traced and any_true(lambda meets: meets, x[:, None] == nodes)
+
+
+def _polynomial_at_nodes(built: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap ``BarycentricInterpolator._evaluate``, which returns the given values at the nodes."""
+
+    def call(self: Any, x: Any) -> Any:
+        if not _meets_nodes(x, self.xi):
+            return built(self, x)
+        return _near_nodes(x, self.xi, self.wi, self.yi)
+
+    call.__module__ = __name__
+    return call
+
+
+def _rational_at_nodes(built: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap ``_BarycentricRational.__call__``, which divides infinite numbers at the nodes and repairs the result."""
+
+    def call(self: Any, z: Any) -> Any:
+        flat = fnp.ravel(fnp.asarray(z))
+        if not _meets_nodes(flat, self._support_points, self._support_values, self.weights):
+            return built(self, z)
+        values = fnp.reshape(self._support_values, (fnp.shape(self._support_values)[0], -1))
+        found = _near_nodes(flat, self._support_points, self.weights, values)
+        if any_true(np.isinf, flat):
+            limit = fnp.sum(self.weights[:, None] * values) / fnp.sum(self.weights)
+            found = fnp.where(fnp.isinf(flat)[:, None], limit, found)
+        found = fnp.reshape(found, fnp.shape(z) + self._shape)
+        return fnp.moveaxis(found, 0, self._axis) if fnp.ndim(z) else found
+
+    call.__module__ = __name__
+    return call
+
+
 #: Wrappers of rebuilt functions of SciPy.
 NUMBERS_APART: dict[tuple[str, str], Callable[[Any], Callable[..., Any]]] = {
+    ("scipy.interpolate._bary_rational", "_BarycentricRational.__call__"): _rational_at_nodes,
+    ("scipy.interpolate._polyint", "BarycentricInterpolator._evaluate"): _polynomial_at_nodes,
     ("scipy.signal._filter_design", "lp2hp"): _highpass,
     ("scipy.signal._signaltools", "lfiltic"): _initial_conditions,
     ("scipy.spatial._kdtree", "minkowski_distance"): partial(_distance, root=True),

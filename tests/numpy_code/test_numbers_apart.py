@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
+import scipy.interpolate
 import scipy.signal
 import scipy.spatial
 import scipy.spatial.distance
 import scipy.stats
 
-from funcgrad import grad, jvp, vmap
+from funcgrad import grad, jvp, vjp, vmap
 from funcgrad.errors import NotDifferentiableError
 
 X = np.random.default_rng(0).uniform(0.5, 1.5, 9)
@@ -105,3 +106,51 @@ def test_function_of_scipy_itself_has_the_derivative():
 def test_missing_values_at_numbers_treated_apart_raise():
     with pytest.raises(NotDifferentiableError, match="nan_policy='omit'"):
         grad(lambda p: scipy.stats.boxcox_llf(p, X, nan_policy="omit"))(0.0)
+
+
+NODES = np.array([0.0, 1.0, 2.5, 3.0, 4.0])
+VALUES = np.array([[1.0, -1.0, 2.0, 0.5, 3.0], [0.0, 2.0, 1.0, -1.0, 0.5]]).T
+#: Interpolants, evaluated at points of which some are nodes.
+AT_NODES = {
+    "barycentric": lambda x, nodes, y: scipy.interpolate.BarycentricInterpolator(nodes, y)(x),
+    "barycentric_interpolate": lambda x, nodes, y: scipy.interpolate.barycentric_interpolate(nodes, y, x),
+    "rational": lambda x, nodes, y: scipy.interpolate.FloaterHormannInterpolator(nodes, y, d=2)(x),
+}
+
+
+@pytest.mark.parametrize("moving", [(0,), (1,), (2,), (0, 1, 2)], ids=str)
+@pytest.mark.parametrize("x", [np.array([0.0, 1.0, 2.0, 2.5, 3.3, 4.0]), np.float64(2.5), np.float64(2.4)], ids=str)
+@pytest.mark.parametrize("fun", AT_NODES.values(), ids=AT_NODES)
+def test_derivative_of_interpolants_at_their_nodes(fun, x, moving):
+    rng = np.random.default_rng(1)
+    given = (x, NODES, VALUES)
+    directions = [rng.normal(size=np.shape(a)) * (i in moving) for i, a in enumerate(given)]
+    along = lambda t: fun(
+        *[a + t * d if i in moving else a for i, a, d in zip(range(3), given, directions, strict=True)]
+    )
+    h = 1e-3
+    below, low, middle, high, above = (along(k * h) for k in (-2, -1, 0, 1, 2))
+    want = (below - 8 * low + 8 * high - above) / (12 * h)
+    value, tangent = jvp(along, (0.0,), (1.0,))
+    np.testing.assert_allclose(value, middle, rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(tangent, want, rtol=1e-7, atol=1e-7)
+    np.testing.assert_allclose(grad(lambda t: np.sum(along(t)))(0.0), np.sum(want), rtol=1e-7, atol=1e-7)
+    second = (-below + 16 * low - 30 * middle + 16 * high - above) / (12 * h * h)
+    found = jvp(lambda t: jvp(along, (t,), (1.0,))[1], (0.0,), (1.0,))[1]
+    np.testing.assert_allclose(found, second, rtol=1e-5, atol=1e-5)
+    batch = vmap(lambda t: jvp(along, (t,), (1.0,))[1])(np.array([0.0, 0.01]))
+    np.testing.assert_allclose(batch[0], want, rtol=1e-7, atol=1e-7)
+
+
+def test_rational_interpolant_at_nodes_and_infinity():
+    found = lambda x: scipy.interpolate.FloaterHormannInterpolator(NODES, VALUES, d=2)(x)
+    x = np.array([1.0, np.inf, 2.2])
+    with np.errstate(invalid="ignore"):
+        np.testing.assert_allclose(vjp(found, x)[0][[0, 2]], found(x)[[0, 2]], rtol=1e-14)
+
+
+def test_chosen_rational_approximation_has_derivatives_at_its_points():
+    chosen = scipy.interpolate.AAA(NODES, np.exp(NODES))
+    point = chosen.support_points[0]
+    h = 1e-5
+    np.testing.assert_allclose(grad(chosen)(point), (chosen(point + h) - chosen(point - h)) / (2 * h), rtol=1e-6)
