@@ -195,7 +195,8 @@ def _swap(x: Any, y: Any) -> tuple[Any, Any]:
 def _sbevd(ab: Any, compute_v: int = 1, lower: int = 0, **options: Any) -> tuple[Any, Any, int]:
     """Compute LAPACK's ``sbevd`` and ``hbevd``: the eigenvalues of a symmetric or Hermitian banded matrix."""
     values, vectors = fnp.linalg.eigh(_symmetric(ab, lower))
-    return values, vectors, 0
+    signs = own("scipy.linalg.operations").phases(vectors, ab, call="eig_banded", options=(("lower", bool(lower)),))
+    return values, vectors * signs, 0
 
 
 def _hausdorff(u: Any, v: Any, *rest: Any) -> tuple[Any, int, int]:
