@@ -11,7 +11,7 @@ import math
 import sys
 from collections.abc import Callable, Iterator
 from functools import partial
-from inspect import signature
+from inspect import BoundArguments, Signature, signature
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,14 @@ def _is_apart(p: Any, *numbers: float) -> bool:
     return isinstance(p, Tracer) and any_true(lambda p: np.isin(p, numbers), p)
 
 
+def _bound(parameters: Signature, args: tuple[Any, ...], kwargs: dict[str, Any]) -> BoundArguments | None:
+    """Return the arguments by name; None for calls that the signature does not show, such as SciPy's own."""
+    try:
+        return parameters.bind(*args, **kwargs)
+    except TypeError:
+        return None
+
+
 def _wrapper(name: str, numbers: tuple[float, ...], formula: Callable[..., Any]) -> Callable[..., Any]:
     """Return the wrapper for a function of SciPy whose parameter ``name`` has ``numbers`` that are treated apart.
 
@@ -39,9 +47,9 @@ def _wrapper(name: str, numbers: tuple[float, ...], formula: Callable[..., Any])
         parameters = signature(built)
 
         def call(*args: Any, **kwargs: Any) -> Any:
-            bound = parameters.bind(*args, **kwargs)
-            p = bound.arguments.get(name)
-            if not _is_apart(p, *numbers):
+            bound = _bound(parameters, args, kwargs)
+            p = None if bound is None else bound.arguments.get(name)
+            if bound is None or not _is_apart(p, *numbers):
                 return built(*args, **kwargs)
             policy = bound.arguments.get("nan_policy", "propagate")
             if policy != "propagate":
@@ -127,9 +135,9 @@ def _scaled_range(built: Callable[..., Any]) -> Callable[..., Any]:
     parameters = signature(built)
 
     def iqr(*args: Any, **kwargs: Any) -> Any:
-        bound = parameters.bind(*args, **kwargs)
-        scale = bound.arguments.get("scale")
-        if not isinstance(scale, Tracer):
+        bound = _bound(parameters, args, kwargs)
+        scale = None if bound is None else bound.arguments.get("scale")
+        if bound is None or not isinstance(scale, Tracer):
             return built(*args, **kwargs)
         bound.arguments["scale"] = 1.0
         return built(*bound.args, **bound.kwargs) / scale
