@@ -201,6 +201,55 @@ def _distance(built: Callable[..., Any], root: bool) -> Callable[..., Any]:
     return call
 
 
+def _llf_at_zero(built: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap ``yeojohnson_llf``, whose ``sign(x) * log1p(abs(x))`` has the slope 1 at 0, where that of ``sign`` is 0."""
+    parameters = signature(built)
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        found, bound = built(*args, **kwargs), _bound(parameters, args, kwargs)
+        if bound is None or not isinstance(found, Tracer):
+            return found
+        bound.apply_defaults()
+        given = bound.arguments
+        data = fnp.asarray(given["data"])
+        if not _is_apart(data, 0):
+            return found
+        x, axis = _along(data, given.get("axis", 0))
+        moved = fnp.where(x == 0, x - own("transforms.stopping").stop_gradient(x), 0)
+        return found + (given["lmb"] - 1) * fnp.sum(moved, axis, keepdims=given.get("keepdims", False))
+
+    call.__module__ = __name__
+    return call
+
+
+def _distance_of_samples(built: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap ``_cdf_distance``, which counts equal values at once, as if none of them would move from the others."""
+
+    def call(p: Any, u_values: Any, v_values: Any, u_weights: Any = None, v_weights: Any = None) -> Any:
+        found = built(p, u_values, v_values, u_weights, v_weights)
+        if not isinstance(found, Tracer):
+            return found
+        u, v = fnp.asarray(u_values) * 1.0, fnp.asarray(v_values) * 1.0
+        values = fnp.concatenate([u, v])
+        values = fnp.take(values, order := fnp.argsort(values, stable=True))
+        if not any_true(lambda step: step == 0, fnp.diff(values)):
+            return found
+        of_u = order < len(u)
+        shares = []
+        for inside, weights, first in ((of_u, u_weights, 0), (~of_u, v_weights, len(u))):
+            given = fnp.asarray(1.0 if weights is None else weights)
+            counted = given if not given.ndim else fnp.take(given, fnp.where(inside, order - first, 0))
+            running = fnp.cumsum(fnp.where(inside, counted, 0.0))
+            shares.append(running[:-1] / running[-1])
+        apart, steps = fnp.abs(shares[0] - shares[1]), fnp.diff(values)
+        if p == 1:
+            return fnp.sum(apart * steps)
+        return fnp.sum(apart**p * steps) ** (1 / p)
+
+    call.__module__ = __name__
+    return call
+
+
 def _near_nodes(x: Any, nodes: Any, weights: Any, values: Any) -> Any:
     """Evaluate a barycentric formula, times the distance from the nearest node, which is smooth at the nodes too."""
     distances = x[:, None] - nodes
@@ -257,6 +306,8 @@ NUMBERS_APART: dict[tuple[str, str], Callable[[Any], Callable[..., Any]]] = {
     ("scipy.spatial._kdtree", "minkowski_distance"): partial(_distance, root=True),
     ("scipy.spatial._kdtree", "minkowski_distance_p"): partial(_distance, root=False),
     ("scipy.stats._morestats", "_yeojohnson_transform"): _wrapper("lmbda", (0, 2), _yeojohnson),
+    ("scipy.stats._morestats", "yeojohnson_llf"): _llf_at_zero,
+    ("scipy.stats._stats_py", "_cdf_distance"): _distance_of_samples,
     ("scipy.stats._morestats", "boxcox_llf"): _wrapper("lmb", (0,), _boxcox_llf),
     ("scipy.stats._stats_py", "_power_divergence"): _with_divergence,
     ("scipy.stats._stats_py", "_xp_var"): _corrected_variance,

@@ -154,3 +154,46 @@ def test_chosen_rational_approximation_has_derivatives_at_its_points():
     point = chosen.support_points[0]
     h = 1e-5
     np.testing.assert_allclose(grad(chosen)(point), (chosen(point + h) - chosen(point - h)) / (2 * h), rtol=1e-6)
+
+
+SAMPLES = {
+    "equal in both": (np.array([0.0, 1.0, 2.0]), np.array([1.0, 2.0, 3.0])),
+    "equal in one": (np.array([1.0, 1.0, 2.0]), np.array([3.0, 3.5])),
+    "weights": (
+        np.array([0.0, 1.0, 2.0]),
+        np.array([1.0, 2.0, 3.0]),
+        np.array([2.0, 2.0, 1.0]),
+        np.array([2.0, 2.0, 1.0]),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_wasserstein_distance_of_samples_with_equal_values(name):
+    """The distance is smooth there; SciPy counts equal values as if they could not move apart."""
+    u, v, *weights = SAMPLES[name]
+    distance = lambda u, v: scipy.stats.wasserstein_distance(u, v, *weights)
+    rng = np.random.default_rng(0)
+    for _ in range(5):
+        s, t = rng.normal(size=u.shape), rng.normal(size=v.shape)
+        h = 1e-6
+        want = (distance(u + h * s, v + h * t) - distance(u - h * s, v - h * t)) / (2 * h)
+        value, tangent = jvp(distance, (u, v), (s, t))
+        np.testing.assert_allclose(value, distance(u, v), rtol=1e-13)
+        np.testing.assert_allclose(tangent, want, rtol=1e-8)
+        of_u, of_v = grad(distance, (0, 1))(u, v)
+        np.testing.assert_allclose(of_u @ s + of_v @ t, want, rtol=1e-8)
+        np.testing.assert_allclose(vmap(grad(distance))(np.stack([u, u + 0.1]), np.stack([v, v]))[0], of_u, rtol=1e-13)
+    np.testing.assert_allclose(
+        grad(lambda u: scipy.stats.wasserstein_distance(u, [3.0, 3.5]))(np.ones(2)), [-0.5, -0.5]
+    )
+
+
+@pytest.mark.parametrize("axis", [0, 1, None])
+def test_data_of_zero_in_the_log_likelihood_of_yeojohnson(axis):
+    x = np.array([[0.0, 1.2, -0.7], [2.0, 0.0, 3.0], [0.5, -1.0, 0.0]])
+    total = lambda x: np.sum(scipy.stats.yeojohnson_llf(0.3, x, axis=axis))
+    direction, h = np.random.default_rng(0).normal(size=x.shape), 1e-5
+    want = (total(x + h * direction) - total(x - h * direction)) / (2 * h)
+    np.testing.assert_allclose(np.sum(grad(total)(x) * direction), want, rtol=1e-5)
+    np.testing.assert_allclose(jvp(total, (x,), (direction,))[1], want, rtol=1e-5)
