@@ -315,11 +315,13 @@ NUMBERS_APART: dict[tuple[str, str], Callable[[Any], Callable[..., Any]]] = {
     ("scipy.stats._stats_py", "pmean"): _wrapper("p", (0,), _power_mean),
 }
 
-#: Public functions that may treat a traced number apart without asking for more than whether it is equal.
+#: Public functions that may treat a traced number apart without asking for more than whether it is equal, and a class
+#: whose powers do.
 _PUBLIC = {
     "scipy.signal": ("lfiltic", "lp2hp"),
     "scipy.spatial": ("minkowski_distance", "minkowski_distance_p"),
     "scipy.spatial.distance": ("minkowski",),
+    "scipy.spatial.transform": ("Rotation",),
     "scipy.stats": (
         *("boxcox_llf", "yeojohnson", "yeojohnson_llf", "power_divergence", "iqr", "pmean"),
         *("gstd", "zscore", "gzscore", "zmap"),
@@ -328,7 +330,7 @@ _PUBLIC = {
 
 
 def treating_numbers_apart() -> Iterator[Any]:
-    """Yield the functions of imported modules of SciPy that are to run rebuilt from the first call."""
+    """Yield what functions use, of imported modules of SciPy, that are to run rebuilt from their first call."""
     for module, names in _PUBLIC.items():
         home = sys.modules.get(module)
         if home is not None:

@@ -184,7 +184,7 @@ def codes_and_needs(fun: Any, run: Any = None) -> tuple[list[CodeType], bool]:
         at_once.update(map(id, (module.root, module.fsolve, module.leastsq)))
     values = list(islice(reachable(fun), _MOST_VALUES))
     codes = list(own_codes(values))
-    if any(id(value) in at_once for value in values):
+    if any(id(value) in at_once or id(type(value)) in at_once for value in values):
         return codes, True
     runs = [run, *[vars(value).get("run") for value in values if hasattr(type(value), "apply_transform")]]
     of_one_namespace = any(getattr(one, "of_one_namespace", False) for one in runs)

@@ -6,6 +6,7 @@ import scipy.interpolate
 import scipy.signal
 import scipy.spatial
 import scipy.spatial.distance
+import scipy.spatial.transform
 import scipy.stats
 
 from funcgrad import grad, jvp, vjp, vmap
@@ -197,3 +198,14 @@ def test_data_of_zero_in_the_log_likelihood_of_yeojohnson(axis):
     want = (total(x + h * direction) - total(x - h * direction)) / (2 * h)
     np.testing.assert_allclose(np.sum(grad(total)(x) * direction), want, rtol=1e-5)
     np.testing.assert_allclose(jvp(total, (x,), (direction,))[1], want, rtol=1e-5)
+
+
+ROTATION = scipy.spatial.transform.Rotation.from_rotvec([0.1, 0.2, 0.3])
+
+
+@pytest.mark.parametrize("n", [0.0, 1.0, -1.0, 2.0])
+def test_powers_of_rotations_have_derivatives(n):
+    turned = lambda n: np.sum((scipy.spatial.transform.Rotation.from_rotvec([0.1, 0.2, 0.3]) ** n).as_rotvec())
+    for fun in (turned, lambda n: np.sum((ROTATION**n).as_rotvec())):
+        np.testing.assert_allclose(grad(fun)(n), 0.6, rtol=1e-12)
+        np.testing.assert_allclose(jvp(fun, (n,), (1.0,))[1], 0.6, rtol=1e-12)
