@@ -14,6 +14,7 @@ from funcgrad.core import Tracer, plain_value
 from funcgrad.kinds.linear import broadcast_to, permute, reduce_sum, reshape
 from funcgrad.numpy.axes import keepdims_shape, normalize_axes
 from funcgrad.numpy.creation import as_value, astype
+from funcgrad.numpy.peeking import is_plain
 from funcgrad.primitives.arithmetic import multiply
 from funcgrad.primitives.comparison import isnan
 from funcgrad.primitives.comparison import where as choose
@@ -33,7 +34,7 @@ def objects_by_numpy(function: Callable[P, R]) -> Callable[P, R]:
 
     @wraps(function)
     def either(*args: P.args, **kwargs: P.kwargs) -> R:
-        if args and type(args[0]) is np.ndarray and args[0].dtype == object:
+        if args and type(args[0]) is np.ndarray and args[0].dtype == object and is_plain(*args, *kwargs.values()):
             return of_numpy(*args, **kwargs)
         return function(*args, **kwargs)
 

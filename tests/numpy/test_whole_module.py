@@ -108,6 +108,12 @@ def test_nan_among_python_objects_is_left_out(name, axis):
     numpy.testing.assert_array_equal(ours, theirs, strict=True)
 
 
+def test_traced_quantiles_of_python_objects():
+    objects = OBJECTS[0]
+    assert grad(lambda q: numpy.nanquantile(objects, q))(0.25) == pytest.approx(2.0)
+    assert grad(lambda q: np.nanquantile(objects, q))(0.75) == pytest.approx(6.0)
+
+
 @pytest.mark.parametrize("name", ["nanstd", "nanmedian"])
 def test_nan_among_all_python_objects_is_left_out(name):
     identical(getattr(np, name)(OBJECTS), getattr(numpy, name)(OBJECTS))
