@@ -337,6 +337,14 @@ def treating_numbers_apart() -> Iterator[Any]:
             yield from (vars(home)[name] for name in names if name in vars(home))
 
 
+def imports_what_treats_numbers_apart(names: set[str]) -> bool:
+    """Whether code with these names may import one of these functions, perhaps for the first time, where it runs."""
+    return any(
+        (module in names or module.rpartition(".")[2] in names) and not names.isdisjoint(inside)
+        for module, inside in _PUBLIC.items()
+    )
+
+
 def treats_numbers_apart(fun: Any) -> bool:
     """Whether ``fun`` is one of these functions."""
     return str(fun.__module__).startswith("scipy.") and any(fun is one for one in treating_numbers_apart())

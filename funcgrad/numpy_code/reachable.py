@@ -18,7 +18,7 @@ from funcgrad.core import Tracer
 from funcgrad.numpy_code.libraries import is_kept, package_of
 from funcgrad.numpy_code.mathematics import NUMBER_MODULES
 from funcgrad.numpy_code.metaclasses import members_of, mro_of
-from funcgrad.numpy_code.numbers_apart import treating_numbers_apart
+from funcgrad.numpy_code.numbers_apart import imports_what_treats_numbers_apart, treating_numbers_apart
 
 #: Number of values from which on there is too much to look at.
 _MOST_VALUES = 3_000
@@ -185,6 +185,8 @@ def codes_and_needs(fun: Any, run: Any = None) -> tuple[list[CodeType], bool]:
     values = list(islice(reachable(fun), _MOST_VALUES))
     codes = list(own_codes(values))
     if any(id(value) in at_once or id(type(value)) in at_once for value in values):
+        return codes, True
+    if any(imports_what_treats_numbers_apart(names_in(code)) for code in codes):
         return codes, True
     runs = [run, *[vars(value).get("run") for value in values if hasattr(type(value), "apply_transform")]]
     of_one_namespace = any(getattr(one, "of_one_namespace", False) for one in runs)

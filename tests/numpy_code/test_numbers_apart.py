@@ -98,6 +98,21 @@ def test_derivative_in_the_data_stays_that_of_the_branch():
             np.testing.assert_allclose(both, alone, rtol=1e-9, atol=1e-12, err_msg=name)
 
 
+def test_imports_inside_of_the_function():
+    def by_name(s):
+        from scipy.stats import iqr
+
+        return iqr(X, scale=s)
+
+    def by_module(s):
+        import scipy.stats as laws
+
+        return laws.iqr(X, scale=s)
+
+    for fun in (by_name, by_module):
+        np.testing.assert_allclose(grad(fun)(1.0), -scipy.stats.iqr(X), rtol=1e-12)
+
+
 def test_function_of_scipy_itself_has_the_derivative():
     h = 1e-5
     want = (scipy.stats.boxcox_llf(h, X) - scipy.stats.boxcox_llf(-h, X)) / (2 * h)
