@@ -30,7 +30,7 @@ R = TypeVar("R")
 
 def objects_by_numpy(function: Callable[P, R]) -> Callable[P, R]:
     """Give arrays of Python objects to NumPy's function of this name, which finds the NaN among the objects."""
-    of_numpy = getattr(np, function.__name__)
+    of_numpy: Callable[P, R] = getattr(np, function.__name__)
 
     @wraps(function)
     def either(*args: P.args, **kwargs: P.kwargs) -> R:

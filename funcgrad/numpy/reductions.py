@@ -218,10 +218,11 @@ def var(
         correction = ddof
     elif ddof != 0:
         raise ValueError("ddof and correction can't be provided simultaneously.")
-    if isinstance(correction, Tracer):
+    given: Any = correction
+    if isinstance(given, Tracer):
         whole = var(a, axis, dtype, None, 0, keepdims, where=where, mean=mean)
         n = count_of_elements(as_value(a), axis, where, keepdims)
-        return as_dtype(multiply(whole, divide(n, maximum(subtract(n, correction), 0))), backend.dtype_of(whole))
+        return as_dtype(multiply(whole, divide(n, maximum(subtract(n, given), 0))), backend.dtype_of(whole))
     a = as_value(a)
     if dtype is not None and np.dtype(dtype).kind not in "fcV":  # bfloat16 is of kind V
         raise InputError(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import operator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -108,7 +110,7 @@ def _vector_norms(name: str, x: Array, ord: Any, axis: Axes, keepdims: bool) -> 
 
 def _norm_of_traced_order(name: str, x: Array, p: Array, axis: Axes, keepdims: bool) -> Array:
     """Return the vector norm by the formula of all powers, which has a derivative in the power ``p``."""
-    limits = [limit for limit in (0, math.inf, -math.inf) if any_true(lambda p, limit=limit: p == limit, p)]
+    limits = [limit for limit in (0, math.inf, -math.inf) if any_true(partial(operator.eq, limit), p)]
     q = p
     for limit in limits:
         q = where(equal(q, limit), 1, q)
