@@ -13,7 +13,7 @@ from funcgrad.kinds.linear import reshape
 from funcgrad.numpy.axes import means_all_axes, normalize_axis
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.output import compute_into
-from funcgrad.numpy.reducing import as_dtype, fill_nan
+from funcgrad.numpy.reducing import as_dtype, fill_nan, objects_by_numpy
 from funcgrad.primitives import scans
 from funcgrad.primitives.shaping import concatenate
 from funcgrad.typing import Array, ArrayLike, Axis
@@ -123,6 +123,7 @@ def cumulative_prod(
     return _cumulative(cumprod, x, axis, dtype, 1 if include_initial else None)
 
 
+@objects_by_numpy
 def nancumsum(a: ArrayLike, axis: Axis = None, dtype: Any = None, out: Any = None) -> Array:
     """Return the running sums with NaN counted as 0; arguments as for ``cumsum``.
 
@@ -133,6 +134,7 @@ def nancumsum(a: ArrayLike, axis: Axis = None, dtype: Any = None, out: Any = Non
     return cumsum(fill_nan(a, 0), axis, dtype, out)
 
 
+@objects_by_numpy
 def nancumprod(a: ArrayLike, axis: Axis = None, dtype: Any = None, out: Any = None) -> Array:
     """Return the running products with NaN counted as 1; arguments as for ``cumprod``.
 

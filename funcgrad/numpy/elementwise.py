@@ -144,14 +144,16 @@ def float_power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 def sign(x: ArrayLike, /) -> Array:
     """Return -1, 0 or 1 by the sign of ``x``; for complex numbers return ``x / abs(x)``.
 
-    The derivative for real numbers is 0 everywhere. For complex numbers the derivative is 0 only at 0.
+    The derivative for real numbers is 0 everywhere. For complex numbers the derivative is 0 only at 0 and for infinite
+    ones.
 
     Example:
         >>> fnp.sign([-2.0, 0.0, 3.0])
         array([-1.,  0.,  1.])
     """
     if isinstance(x, Tracer) and x.dtype.kind == "c":
-        return arithmetic.unit(x)
+        finite = comparison.isfinite(x)  # NumPy has numbers for infinite ones, and NaN for NaN
+        return comparison.where(finite, arithmetic.unit(comparison.where(finite, x, 1)), comparison.sign(x))
     return comparison.sign(x)
 
 

@@ -450,7 +450,7 @@ def nditer(op: Any, flags: Any = None, op_flags: Any = None, *args: Any, order: 
     if len(uses) != len(operands):
         raise ValueError("op_flags must be flags, or a list of them with as many entries as operands")
     dtypes = kwargs.pop("op_dtypes", None)
-    if dtypes is not None and None not in operands:
+    if dtypes is not None and all(operand is not None for operand in operands):
         _refuse(f"op_dtypes={dtypes!r}")
     wanted = [*(flags or ()), *(f for use in uses for f in use if f not in _OPERAND_FLAGS)]
     for flag in wanted:

@@ -29,6 +29,7 @@ from funcgrad.numpy.reducing import (
     can_be_nan,
     keeping_dtype,
     merge_axes,
+    objects_by_numpy,
     split_axes,
 )
 from funcgrad.numpy.reductions import mean, nanmean
@@ -125,6 +126,7 @@ def median(
     return _in_numpy_shape(_propagate_nan(ans, lanes), a, axis, keepdims)
 
 
+@objects_by_numpy
 def nanmedian(
     a: ArrayLike, axis: Axes = None, out: Any = None, overwrite_input: bool = False, keepdims: bool = False
 ) -> Array:
@@ -208,12 +210,12 @@ quantile = _quantiles("quantile", """The quantiles ``q`` of the elements along `
         TypeError: ``a`` is complex.""", "fnp.quantile([1.0, 2.0, 4.0], 0.75)", "np.float64(3.0)")
 percentile = _quantiles("percentile", "The percentiles ``q``, from 0 to 100; otherwise as ``quantile``.",
     "fnp.percentile([1.0, 2.0, 4.0], 75)", "np.float64(3.0)")
-nanquantile = _quantiles("nanquantile",
+nanquantile = objects_by_numpy(_quantiles("nanquantile",
     "The quantiles of the elements that are not NaN, or NaN if all are NaN; arguments as for ``quantile``.",
-    'fnp.nanquantile([1.0, float("nan"), 2.0, 4.0], 0.75)', "np.float64(3.0)")
-nanpercentile = _quantiles("nanpercentile",
+    'fnp.nanquantile([1.0, float("nan"), 2.0, 4.0], 0.75)', "np.float64(3.0)"))
+nanpercentile = objects_by_numpy(_quantiles("nanpercentile",
     "The percentiles, from 0 to 100, of the elements that are not NaN; otherwise as ``nanquantile``.",
-    'fnp.nanpercentile([1.0, float("nan"), 2.0, 4.0], 75)', "np.float64(3.0)")
+    'fnp.nanpercentile([1.0, float("nan"), 2.0, 4.0], 75)', "np.float64(3.0)"))
 # fmt: on
 
 

@@ -362,6 +362,8 @@ def insert(arr: ArrayLike, obj: Any, values: ArrayLike, axis: Axis = None) -> Ar
         array([1, 9, 2, 3])
     """
     obj = _concrete_count("insert", "obj", obj)
+    if is_plain(arr, values):  # NumPy converts values to the dtype of arr, which may have fields
+        return np.insert(arr, obj, values, axis)
     arr, values = as_value(arr), as_value(values)
     if namespace_of(arr) is np and namespace_of(values) is np:
         return np.insert(arr, obj, values, axis)

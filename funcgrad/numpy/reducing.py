@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from funcgrad.core import Tracer, plain_value
 from funcgrad.kinds.linear import broadcast_to, permute, reduce_sum, reshape
 from funcgrad.numpy.axes import keepdims_shape, normalize_axes
 from funcgrad.numpy.creation import as_value, astype
+from funcgrad.numpy.peeking import is_plain
 from funcgrad.primitives.arithmetic import multiply
 from funcgrad.primitives.comparison import isnan
 from funcgrad.primitives.comparison import where as choose
@@ -21,6 +23,22 @@ from funcgrad.primitives.reductions import count_nonzero, reduce_max, reduce_min
 from funcgrad.typing import Array, ArrayLike, Axes, Shape
 from funcgrad.views import inverse_permutation
 from funcgrad.writable import as_number, is_buffer, make_buffer
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def objects_by_numpy(function: Callable[P, R]) -> Callable[P, R]:
+    """Give arrays of Python objects to NumPy's function of this name, which finds the NaN among the objects."""
+    of_numpy: Callable[P, R] = getattr(np, function.__name__)
+
+    @wraps(function)
+    def either(*args: P.args, **kwargs: P.kwargs) -> R:
+        if args and type(args[0]) is np.ndarray and args[0].dtype == object and is_plain(*args, *kwargs.values()):
+            return of_numpy(*args, **kwargs)
+        return function(*args, **kwargs)
+
+    return either
 
 
 def as_dtype(a: Array, dtype: Any) -> Array:

@@ -31,6 +31,7 @@ from funcgrad.numpy.reducing import (
     fill_where_false,
     identity_of_extremum,
     keeping_dtype,
+    objects_by_numpy,
     reduce_axes,
 )
 from funcgrad.primitives import reductions
@@ -196,7 +197,7 @@ def var(
         axis: one axis, several, or None for all.
         dtype: the dtype to convert the elements to first.
         out: an array for the result.
-        ddof: the sum of squares is divided by the number of elements minus ``ddof``.
+        ddof: the sum of squares is divided by the number of elements minus ``ddof``, which may be traced.
         keepdims: keep the reduced axes, with length 1.
         where: a mask that broadcasts to the shape of ``a`` and selects the elements to use.
         mean: the mean, if it is known, with the reduced axes kept.
@@ -217,6 +218,11 @@ def var(
         correction = ddof
     elif ddof != 0:
         raise ValueError("ddof and correction can't be provided simultaneously.")
+    given: Any = correction
+    if isinstance(given, Tracer):
+        whole = var(a, axis, dtype, None, 0, keepdims, where=where, mean=mean)
+        n = count_of_elements(as_value(a), axis, where, keepdims)
+        return as_dtype(multiply(whole, divide(n, maximum(subtract(n, given), 0))), backend.dtype_of(whole))
     a = as_value(a)
     if dtype is not None and np.dtype(dtype).kind not in "fcV":  # bfloat16 is of kind V
         raise InputError(
@@ -452,15 +458,16 @@ def _total_without_nan(
 
 
 # fmt: off
-nansum = _total_without_nan("nansum",
+nansum = objects_by_numpy(_total_without_nan("nansum",
     "The sum of the elements that are not NaN, 0 if all are NaN; arguments as for ``sum``.",
-    'fnp.nansum([1.0, float("nan"), 2.0])', "np.float64(3.0)")
-nanprod = _total_without_nan("nanprod",
+    'fnp.nansum([1.0, float("nan"), 2.0])', "np.float64(3.0)"))
+nanprod = objects_by_numpy(_total_without_nan("nanprod",
     "The product of the elements that are not NaN, 1 if all are NaN; arguments as for ``prod``.",
-    'fnp.nanprod([2.0, float("nan"), 3.0])', "np.float64(6.0)")
+    'fnp.nanprod([2.0, float("nan"), 3.0])', "np.float64(6.0)"))
 # fmt: on
 
 
+@objects_by_numpy
 def nanmean(
     a: ArrayLike,
     axis: Axes = None,
@@ -481,6 +488,7 @@ def nanmean(
     return mean(a, axis, dtype, out, keepdims, where=_where_not_nan(a, where))
 
 
+@objects_by_numpy
 def nanvar(
     a: ArrayLike,
     axis: Axes = None,
@@ -514,6 +522,7 @@ def _check_inexact(a: Array, dtype: Any, out: Any) -> None:
             raise TypeError(f"If a is inexact, then {name} must be inexact")
 
 
+@objects_by_numpy
 def nanstd(
     a: ArrayLike,
     axis: Axes = None,
@@ -559,10 +568,10 @@ def _extremum_without_nan(
 
 
 # fmt: off
-nanmax = _extremum_without_nan("nanmax",
+nanmax = objects_by_numpy(_extremum_without_nan("nanmax",
     "The largest element that is not NaN, NaN if all are NaN; arguments and gradient as for ``max``.",
-    'fnp.nanmax([1.0, float("nan"), 2.0])', "np.float64(2.0)")
-nanmin = _extremum_without_nan("nanmin",
+    'fnp.nanmax([1.0, float("nan"), 2.0])', "np.float64(2.0)"))
+nanmin = objects_by_numpy(_extremum_without_nan("nanmin",
     "The smallest element that is not NaN, NaN if all are NaN; arguments and gradient as for ``max``.",
-    'fnp.nanmin([1.0, float("nan"), 2.0])', "np.float64(1.0)")
+    'fnp.nanmin([1.0, float("nan"), 2.0])', "np.float64(1.0)"))
 # fmt: on

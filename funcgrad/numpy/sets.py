@@ -257,6 +257,8 @@ def lexsort(keys: ArrayLike, axis: int = -1) -> Array:
     parts = keys if isinstance(keys, (list, tuple)) else [getitem(keys, i) for i in range(backend.shape_of(keys)[0])]
     parts = [as_value(part) for part in parts]
     rank = len(backend.shape_of(parts[0]))
+    if not rank:
+        return np.int64(0)  # one element, like NumPy
     return prim.lexsort(*parts, axis=normalize_axis(axis, rank))
 
 

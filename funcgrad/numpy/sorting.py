@@ -16,6 +16,7 @@ from funcgrad.numpy.axes import keepdims_shape, means_all_axes, normalize_axis
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.function_tables import function_table
 from funcgrad.numpy.output import compute_into
+from funcgrad.numpy.peeking import any_true
 from funcgrad.primitives import sorting as prim
 from funcgrad.primitives.comparison import isnan
 from funcgrad.primitives.indexing import take_along_axis
@@ -153,6 +154,8 @@ def _positions(name: str, kth: Any, a: Array, axis: int) -> int | tuple[int, ...
     n = backend.shape_of(a)[axis]
     several = isinstance(kth, (list, tuple)) or (isinstance(kth, np.ndarray) and kth.ndim > 0)
     numbers = [operator.index(k) for k in (kth if several else (kth,))]
+    if 0 in backend.shape_of(a):  # nothing to partition, so NumPy takes any position
+        return 0
     for k in numbers:
         if not -n <= k < n:
             raise ValueError(f"{name}: kth(={k}) out of bounds ({n})")
@@ -213,7 +216,9 @@ def searchsorted(a: ArrayLike, v: ArrayLike, side: str = "left", sorter: ArrayLi
         sorter: positions that sort ``a``, if ``a`` is not sorted.
 
     Raises:
-        ValueError: ``a`` does not have exactly one axis; ``side`` is neither "left" nor "right".
+        ValueError: ``a`` does not have exactly one axis; ``side`` is neither "left" nor "right"; ``sorter`` does not
+            have the length of ``a`` or holds other numbers than its positions.
+        TypeError: ``sorter`` does not hold integers.
 
     Example:
         >>> fnp.searchsorted([1.0, 2.0, 3.0], [0.5, 2.0], side="right")
@@ -227,5 +232,16 @@ def searchsorted(a: ArrayLike, v: ArrayLike, side: str = "left", sorter: ArrayLi
     if side not in ("left", "right"):
         raise ValueError(f"searchsorted: side must be 'left' or 'right', got {side!r}.")
     if sorter is not None:
-        a = take_along_axis(a, as_value(sorter), axis=0)
+        a = take_along_axis(a, _checked_sorter(as_value(sorter), backend.shape_of(a)[0]), axis=0)
     return prim.searchsorted(a, v, side=side)
+
+
+def _checked_sorter(sorter: Array, n: int) -> Array:
+    """Return the positions that sort ``n`` elements; raise NumPy's errors for others."""
+    if backend.dtype_of(sorter).kind not in "iu":
+        raise TypeError(f"searchsorted: sorter must only contain integers, got {describe(sorter)}.")
+    if backend.shape_of(sorter) != (n,):
+        raise ValueError(f"searchsorted: sorter must have the length of a, which is {n}, got {describe(sorter)}.")
+    if any_true(lambda places: (places < 0) | (places >= n), sorter):
+        raise ValueError(f"searchsorted: sorter must hold positions from 0 to {n - 1}. Pass argsort(a).")
+    return sorter

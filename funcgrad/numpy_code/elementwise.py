@@ -32,8 +32,13 @@ _PYTHON_NUMBERS = frozenset((bool, int, float, complex))  # in an array they wou
 Fun = Callable[..., Sequence[Any]]
 
 
-def _array(x: Any) -> Any:
-    return fnp.asarray(x) if type(x) is list else x
+#: Functions that take arrays in a tuple. To others a tuple of numbers is an array, as a list is.
+_TAKING_TUPLES = frozenset(("apply_where", "_lazywhere"))
+
+
+def _array(fun: Callable[..., Any], x: Any) -> Any:
+    is_sequence = type(x) is list or (type(x) is tuple and fun.__name__ not in _TAKING_TUPLES)
+    return fnp.asarray(x) if is_sequence else x
 
 
 def elementwise(fun: Callable[..., Any], is_fixed: Callable[..., Any] | None = None) -> Callable[..., Any]:
@@ -47,7 +52,9 @@ def elementwise(fun: Callable[..., Any], is_fixed: Callable[..., Any] | None = N
 
     @wraps(fun)
     def call(*args: Any, **kwargs: Any) -> Any:
-        given, spec = tree.flatten(([_array(x) for x in args], {name: _array(x) for name, x in kwargs.items()}))
+        args = tuple([_array(fun, x) for x in args])
+        kwargs = {name: _array(fun, x) for name, x in kwargs.items()}
+        given, spec = tree.flatten((list(args), kwargs))
         batched = any(map(is_in_batch, given))
         if not batched:
             found = fun(*args, **kwargs)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from functools import wraps
+from inspect import signature
 from itertools import compress
 from threading import get_ident
 from typing import Any
@@ -43,8 +44,8 @@ def with_example_loop(fun: Callable[..., Any], name: str) -> Callable[..., Any]:
         try:
             return fun(*args, **kwargs)
         except (ConcretizationError, NotDifferentiableError) as error:
-            if any(kwargs.get(name) is not None for name in ("out", "output")):
-                raise  # a write to it would be for one example only
+            if _writes_to_argument(fun, args, kwargs):
+                raise  # the write would be for one example only
             leaves, spec = tree.flatten((args, kwargs))
             traced = [i for i, leaf in enumerate(leaves) if isinstance(leaf, Tracer)]
             if getattr(error, "compiled", False) or not any(map(is_in_batch, leaves)):
@@ -66,6 +67,21 @@ def with_example_loop(fun: Callable[..., Any], name: str) -> Callable[..., Any]:
 
     call.__module__ = __name__  # else it would be rebuilt
     return call
+
+
+#: Names under which functions of SciPy take arrays for their results.
+_RESULTS = ("out", "output", "distances", "indices")
+
+
+def _writes_to_argument(fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Whether the call gives an array for results, by name or by place."""
+    given = kwargs
+    if args:
+        try:
+            given = signature(fun).bind_partial(*args, **kwargs).arguments
+        except (TypeError, ValueError):  # compiled code without a signature, or arguments that do not fit
+            pass
+    return any(is_array(given.get(name)) for name in _RESULTS)
 
 
 class _FlatCall:

@@ -37,6 +37,7 @@ from funcgrad.numpy_code.graphs import GRAPHS
 from funcgrad.numpy_code.images import IMAGES
 from funcgrad.numpy_code.legendre import LEGENDRE
 from funcgrad.numpy_code.minima import MINIMA
+from funcgrad.numpy_code.numbers_apart import NUMBERS_APART
 from funcgrad.numpy_code.own import known_value, on_plain_values, own
 from funcgrad.numpy_code.radial import RADIAL
 from funcgrad.numpy_code.random_variables import RANDOM_VARIABLE_WRAPPERS, RANDOM_VARIABLES
@@ -194,7 +195,8 @@ def _swap(x: Any, y: Any) -> tuple[Any, Any]:
 def _sbevd(ab: Any, compute_v: int = 1, lower: int = 0, **options: Any) -> tuple[Any, Any, int]:
     """Compute LAPACK's ``sbevd`` and ``hbevd``: the eigenvalues of a symmetric or Hermitian banded matrix."""
     values, vectors = fnp.linalg.eigh(_symmetric(ab, lower))
-    return values, vectors, 0
+    signs = own("scipy.linalg.operations").phases(vectors, ab, call="eig_banded", options=(("lower", bool(lower)),))
+    return values, vectors * signs, 0
 
 
 def _hausdorff(u: Any, v: Any, *rest: Any) -> tuple[Any, int, int]:
@@ -417,6 +419,7 @@ def _without_masks(built: Callable[..., Any]) -> Callable[..., Any]:
 
 #: Wrappers of rebuilt functions of SciPy and statsmodels.
 _WRAPPERS: dict[tuple[str, str], Callable[[Any], Callable[..., Any]]] = {
+    **NUMBERS_APART,
     **STATE_SPACE,
     **RANDOM_VARIABLE_WRAPPERS,
     **{place: partial(elementwise, is_fixed=is_fixed) for place, is_fixed in ELEMENTWISE.items()},

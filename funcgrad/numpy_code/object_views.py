@@ -6,7 +6,6 @@ from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from inspect import getattr_static
 from types import BuiltinMethodType, MemberDescriptorType, ModuleType
 from typing import Any
 
@@ -58,6 +57,15 @@ def _raw(source: Any, name: str) -> tuple[bool, Any]:
     return False, None
 
 
+def _descriptor(kind: type, name: str) -> Any:
+    """Return the descriptor of this name in a class, not in its metaclass, or None."""
+    for base in mro_of(kind):
+        if name in members_of(base):
+            found = members_of(base)[name]
+            return found if hasattr(type(found), "__get__") else None
+    return None
+
+
 def attribute_hooks(cls: type, translate: Any) -> dict[str, Any]:
     """Return the methods that let a class view objects: attributes are fetched when they are looked up."""
     original_getattr = getattr(cls, "__getattr__", None)
@@ -82,7 +90,7 @@ def attribute_hooks(cls: type, translate: Any) -> dict[str, Any]:
                 return value
         if original_getattr is not None:
             return original_getattr(self, name)
-        if (member := getattr_static(type(self), name, None)) is not None and hasattr(type(member), "__get__"):
+        if (member := _descriptor(type(self), name)) is not None:
             return member.__get__(self, type(self))  # raises its own AttributeError again, which brought Python here
         raise AttributeError(f"{cls.__name__!r} object has no attribute {name!r}", name=name, obj=self)
 

@@ -20,9 +20,15 @@ from funcgrad.numpy_code.own import known_value, own
 from funcgrad.optional import import_scipy
 
 
+def _descends(knots: Any) -> bool:
+    return bool(knots[0] > knots[-1])
+
+
 def _piece(x: Any, knots: Any, extrapolate: bool) -> tuple[Any, Any]:
     """Return the index of the piece of each point, and whether the point lies outside of all pieces."""
     knots = fnp.asarray(knots)
+    if _descends(knots):  # SciPy takes both orders
+        return _piece(-x, -knots, extrapolate)
     inside = fnp.searchsorted(knots, x, "right") - 1
     outside = fnp.logical_or(fnp.logical_or(x < knots[0], x > knots[-1]), fnp.isnan(x))
     return fnp.clip(inside, 0, len(knots) - 2), fnp.logical_and(outside, not extrapolate)
@@ -74,9 +80,11 @@ def _integrate(c: Any, knots: Any, a: Any, b: Any, extrapolate: Any, out: Any) -
     knots = fnp.asarray(knots)
     (first, last), outside = _piece(fnp.stack([a * 1.0, b * 1.0]), knots, bool(extrapolate))
     total = fnp.zeros(out.shape)
-    for n in range(int(first), int(last) + 1):
-        low = a if n == int(first) else knots[n]
-        high = b if n == int(last) else knots[n + 1]
+    first, last = int(first), int(last)
+    before, after = (1, 0) if _descends(knots) else (0, 1)
+    for n in range(first, last - 1, -1) if _descends(knots) else range(first, last + 1):
+        low = a if n == first else knots[n + before]
+        high = b if n == last else knots[n + after]
         rows = [row[n] for row in c]
         total = total + _powers(rows, high - knots[n], len(c), -1) - _powers(rows, low - knots[n], len(c), -1)
     out[...] = fnp.where(fnp.any(outside), np.nan, total)
@@ -543,7 +551,7 @@ def real_roots(c: Any, x: Any, y: Any, report_discont: bool, extrapolate: bool) 
     find = import_scipy("interpolate.PPoly.solve", "scipy.interpolate._ppoly").real_roots
     found = []
     for column, start in enumerate(find(plain_c, knots, level, report_discont, extrapolate)):
-        piece = np.clip(np.searchsorted(knots, start, "right") - 1, 0, len(knots) - 2)
+        piece = np.asarray(_piece(start, knots, True)[0])
         of_piece, left = fnp.asarray(c)[:, piece, column], fnp.asarray(x)[piece]
         crosses, root = None, start
         for _ in range(2):

@@ -173,6 +173,11 @@ def test_nditer_allocates_outputs():
         np.testing.assert_allclose(grad(lambda x, o=order: fnp.sum(squares(fnp.nditer, x, o) * X))(X), 4.0 * X * X)
     narrow = traced(lambda x: fnp.nditer([x, None], op_dtypes=[np.float32, np.int64]).operands, X)
     assert [part.dtype for part in narrow] == [np.float32, np.int64]
+    with_array = [np.arange(2.0), X.ravel()[:2], None]  # comparing an array with None would be ambiguous
+    kept = traced(
+        lambda x: fnp.nditer([with_array[0], x, None], op_dtypes=[None, None, np.float64]).operands, with_array[1]
+    )
+    assert kept[2].shape == (2,)
 
 
 def test_nditer_of_empty_arrays():

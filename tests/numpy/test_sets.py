@@ -164,6 +164,7 @@ def test_lexsort():
         identical(traced(lambda k, axis=axis: fnp.lexsort([k, keys[1]], axis), keys[0]), np.lexsort(keys, axis))
     with pytest.raises(np.exceptions.AxisError):
         traced(lambda k: fnp.lexsort((k,), 2), keys[0])
+    identical(traced(fnp.lexsort, keys[0, 0]), np.lexsort(keys[0, 0]))
 
 
 @pytest.mark.parametrize(

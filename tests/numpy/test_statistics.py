@@ -450,6 +450,25 @@ def test_full_reductions_return_scalars_as_numpy(fun):
     assert type(vjp(fun, x.astype(np.float32))[0]) is type(fun(x.astype(np.float32)))
 
 
+@pytest.mark.parametrize("name", ["var", "std", "nanvar", "nanstd"])
+@pytest.mark.parametrize("options", [{}, {"axis": 1, "keepdims": True}, {"where": X > -1.0}, {"dtype": "f4"}])
+def test_derivative_in_the_correction_of_a_variance(name, options):
+    x = np.where(X > 1.0, np.nan, X) if name.startswith("nan") else X
+    for fun in (getattr(np, name), lambda x, *, ddof, **options: getattr(fnp, name)(x, correction=ddof, **options)):
+        h, d = 1e-2 if "dtype" in options else 1e-6, 0.5
+        out, tangent = jvp(lambda d: fun(x, ddof=d, **options), (d,), (1.0,))  # noqa: B023
+        want = fun(x, ddof=d, **options)
+        assert type(out) is type(want)
+        same(out, want)
+        assert out.dtype == want.dtype
+        difference = (fun(x, ddof=d + h, **options) - fun(x, ddof=d - h, **options)) / (2 * h)
+        np.testing.assert_allclose(tangent, difference, rtol=1e-3 if "dtype" in options else 1e-8)
+        slope = grad(lambda d: np.sum(fun(x, ddof=d, **options)))(d)  # noqa: B023
+        np.testing.assert_allclose(slope, tangent.sum(), rtol=1e-6)
+        batch = vmap(lambda d: fun(x, ddof=d, **options))(np.array([d, 1.0]))  # noqa: B023
+        np.testing.assert_allclose(batch[1], fun(x, ddof=1.0, **options), rtol=1e-6)
+
+
 @pytest.mark.parametrize("function", [fnp.var, fnp.std])
 def test_variance_in_integers_is_refused(function):
     """NumPy truncates the mean and each square there."""

@@ -789,3 +789,12 @@ def test_where_of_all_true_needs_no_out(mask):
 def test_where_of_other_masks_needs_out(mask):
     with pytest.raises(InputError, match="where= without out="):
         grad(lambda x: fnp.sum(fnp.log(x, where=mask)))(np.ones(2))
+
+
+def test_sign_of_infinite_complex_numbers():
+    z = np.array([-np.inf, np.inf + 1j, 1j * np.inf, complex(np.inf, np.inf), np.nan + 1j, 3.0 + 4.0j])
+    for out, tangent in (jvp(np.sign, (z,), (np.ones(6) + 0j,)), vmap(lambda z: jvp(np.sign, (z,), (1.0 + 0j,)))(z)):
+        np.testing.assert_allclose(out, np.sign(z), rtol=1e-15)
+        np.testing.assert_allclose(tangent, [0, 0, 0, 0, 0, 0.128 - 0.096j], rtol=1e-14)
+    slope = vjp(np.sign, z)[1](np.ones(6) + 0j)[0]
+    np.testing.assert_allclose(slope, [0, 0, 0, 0, 0, 0.128 + 0.096j], rtol=1e-14)

@@ -81,6 +81,17 @@ PLAIN = {
     "number[...]": lambda m: getattr(m, "getitem", operator.getitem)(numpy.int32(1), ...),
     "number[..., None]": lambda m: getattr(m, "getitem", operator.getitem)(numpy.float32(1), (..., None)),
     "number[()]": lambda m: getattr(m, "getitem", operator.getitem)(numpy.bool_(True), ()),
+    "partition of nothing": lambda m: m.partition(numpy.zeros((3, 0)), 4),
+    "argpartition of nothing": lambda m: m.argpartition(numpy.zeros(0), [0, 3]),
+    "rows inserted into fields": lambda m: m.insert(numpy.zeros(2, "i4,S1"), [0, 1], [(4, "d"), (5, "e")]),
+}
+
+#: Python objects with NaN among them.
+OBJECTS = numpy.array([[1.0, 2.0, 5.0], [numpy.nan, 4.0, 3.0]], dtype=object)
+NAN_FUNCTIONS = {
+    **dict.fromkeys(["nanmin", "nanmax", "nansum", "nanprod", "nanmean", "nanvar", "nancumsum", "nancumprod"], ()),
+    "nanquantile": (0.3,),
+    "nanpercentile": (30,),
 }
 
 
@@ -88,6 +99,34 @@ PLAIN = {
 def test_plain_calls_match_numpy(call):
     with numpy.errstate(all="ignore"):
         identical(call(np), call(numpy))
+
+
+@pytest.mark.parametrize("axis", [None, 0])
+@pytest.mark.parametrize("name", [*NAN_FUNCTIONS])
+def test_nan_among_python_objects_is_left_out(name, axis):
+    ours, theirs = (getattr(m, name)(OBJECTS, *NAN_FUNCTIONS[name], axis=axis) for m in (np, numpy))
+    numpy.testing.assert_array_equal(ours, theirs, strict=True)
+
+
+def test_traced_quantiles_of_python_objects():
+    objects = OBJECTS[0]
+    assert grad(lambda q: numpy.nanquantile(objects, q))(0.25) == pytest.approx(2.0)
+    assert grad(lambda q: np.nanquantile(objects, q))(0.75) == pytest.approx(6.0)
+
+
+@pytest.mark.parametrize("name", ["nanstd", "nanmedian"])
+def test_nan_among_all_python_objects_is_left_out(name):
+    identical(getattr(np, name)(OBJECTS), getattr(numpy, name)(OBJECTS))
+
+
+@pytest.mark.parametrize(
+    ("sorter", "error"),
+    [([4, 0, -1, 2, 3], ValueError), ([1, 2, 3, 4], ValueError), ([0.0] * 5, TypeError), ([0, 1, 2, 3, 5], ValueError)],
+)
+def test_sorters_that_do_not_sort_raise_as_numpy(sorter, error):
+    for m in (np, numpy):
+        with pytest.raises(error, match=r"(?i)sorter"):
+            m.searchsorted(numpy.array([5, 2, 1, 3, 4]), 4, sorter=sorter)
 
 
 @pytest.mark.parametrize("name", ["nanmean", "nanvar", "nanstd"])

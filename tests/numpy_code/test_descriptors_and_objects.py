@@ -3,6 +3,7 @@
 import copy
 import functools
 import hashlib
+import inspect
 import math
 import operator
 import struct
@@ -10,6 +11,7 @@ from typing import ClassVar, Generic, TypeVar
 
 import numpy as np
 import pytest
+import scipy.optimize
 from helpers import differences
 
 from funcgrad import grad, hessian, jacfwd, value_and_grad, vmap
@@ -544,3 +546,35 @@ def test_attributes_of_classes_that_change(monkeypatch):
         for _ in range(2):
             assert grad(f)(0.5) == pytest.approx(first * math.exp(0.25) + 2.0, rel=1e-14)
         assert f(0.5) == pytest.approx(first * math.exp(0.25) + 1.0, rel=1e-14)
+
+
+class Scaled:
+    """Object whose class has a name, which the object itself has not."""
+
+    def __init__(self, factor):
+        self.factor = factor
+
+    def __call__(self, x, power=2):
+        return math.exp(self.factor * x) ** power
+
+
+SCALED = Scaled(0.5)
+
+
+def named(x):
+    names = [getattr(SCALED, name, "none") for name in ("__name__", "__qualname__", "__mro__", "mro")]
+    return SCALED(x) * len("".join(names)) * len(inspect.signature(SCALED).parameters)
+
+
+def test_objects_have_no_attributes_of_metaclasses():
+    assert named(0.7) == pytest.approx(32 * math.exp(0.7), rel=1e-14)
+    assert value_and_grad(named)(0.7) == pytest.approx((named(0.7), named(0.7)), rel=1e-14)
+
+
+def test_basinhopping_which_asks_for_signatures_of_objects():
+    def lowest(a):
+        options = {"args": (a,), "tol": 1e-10}
+        f = lambda x, a: np.sum((x - a) ** 2) + np.sum(np.cos(3 * x))
+        return np.sum(scipy.optimize.basinhopping(f, [1.0, 1.0], niter=2, rng=1, minimizer_kwargs=options).x)
+
+    assert grad(lowest)(0.3) == pytest.approx((lowest(0.3001) - lowest(0.2999)) / 2e-4, rel=1e-4)

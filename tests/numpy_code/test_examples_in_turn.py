@@ -120,6 +120,26 @@ def test_written_output_arrays_in_batch_raise():
         vmap(filtered)(np.array([[1.0, 1.0], [2.0, -1.0]]))
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x, out: scipy.ndimage.distance_transform_edt(x > 0.5, distances=out),
+        lambda x, out: scipy.ndimage.distance_transform_edt(x > 0.5, None, True, False, out),
+    ],
+)
+def test_array_for_distances_raises_in_a_batch(call):
+    """In a loop over examples the write would reach a copy, and the gradient would be that without a write."""
+
+    def total(x, out):
+        out = out.copy()
+        call(x, out)
+        return np.sum(out)
+
+    x = np.array([[0.0, 1.0, 1.0], [1.0, 0.0, 1.0]])
+    with pytest.raises(ConversionError):
+        vmap(grad(total, argnums=1))(x, np.ones((2, 3)))
+
+
 def objective(p, x):
     return (p[0] - x[0]) ** 2 + 2 * (p[1] - x[1] * p[0]) ** 2 + 0.1 * p[0] ** 4 + 0.05 * p[1] ** 4 * x[2]
 

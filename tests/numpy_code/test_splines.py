@@ -54,6 +54,18 @@ CASES = {
         lambda t: si.BSpline(np.append(np.zeros(4), np.append(t, np.ones(4))), C[:6], 3)(AT),
         AT[1:2] + np.array([0.0, 0.3]),
     ),
+    "falling breaks": (
+        lambda t: si.PPoly(np.array([Y[:3], Y[3:6]]), np.append(t[::-1], 0.0))(np.array([0.2, 0.5])),
+        AT,
+    ),
+    "falling breaks, Bernstein": (
+        lambda t: si.BPoly(np.array([Y[:3], Y[3:6]]), np.append(t[::-1], 0.0))(np.array([0.2, 0.5, 0.9])),
+        AT,
+    ),
+    "integral over falling breaks": (
+        lambda t: np.array(si.PPoly(np.array([Y[:3], Y[3:6]]), np.append(t[::-1], 0.0)).integrate(0.95, 0.1)),
+        AT,
+    ),
     "breaks of pieces": (lambda t: si.PPoly(np.array([Y[:3], Y[3:6]]), np.append(0.0, t))(np.array([0.2, 0.5])), AT),
     "breaks of bernstein": (lambda t: si.BPoly(np.array([Y[:3], Y[3:6]]), np.append(0.0, t))(np.array([0.2, 0.5])), AT),
     "basis": (lambda x: si.BSpline.design_matrix(x, KNOTS, 3).toarray(), AT),

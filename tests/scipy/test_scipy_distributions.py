@@ -537,3 +537,32 @@ def test_moments_of_noncentral_distributions(name, shapes, method):
     f, p = (lambda p: getattr(getattr(scipy.stats, name), method)(*p)), np.array(shapes)
     assert jvp(f, (p,), (p,))[0] == pytest.approx(f(p), rel=1e-12)
     np.testing.assert_allclose(grad(f)(p), differences(f, p), rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("name", ["laplace", "loglaplace", "gennorm", "laplace_asymmetric", "skewcauchy"])
+def test_probabilities_at_the_centre_have_the_density_as_derivative(name):
+    """The density has a kink there; the probabilities have none."""
+    shapes = {"loglaplace": (1.7,), "gennorm": (0.9,), "laplace_asymmetric": (1.3,), "skewcauchy": (0.4,)}.get(name, ())
+    law = getattr(scipy.stats, name)
+    x = 1.0 if name == "loglaplace" else 0.0
+    density, below, above = law.pdf(x, *shapes), law.cdf(x, *shapes), law.sf(x, *shapes)
+    wanted = {"cdf": density, "sf": -density, "logcdf": density / below, "logsf": -density / above}
+    for method, want in wanted.items():
+        fun = lambda x, method=method: getattr(law, method)(x, *shapes)
+        np.testing.assert_allclose(grad(fun)(x), want, rtol=1e-12)
+        np.testing.assert_allclose(jvp(fun, (x,), (1.0,))[1], want, rtol=1e-12)
+        np.testing.assert_allclose(vmap(grad(fun))(np.array([x, 2.0]))[0], want, rtol=1e-12)
+
+
+@pytest.mark.parametrize("method", ["cdf", "sf", "logcdf", "logsf", "pdf", "logpdf"])
+@pytest.mark.parametrize("name", ["argus", "erlang", "cosine", "norm", "laplace"])
+def test_points_in_tuples_and_lists(name, method):
+    shapes = {"argus": (1.0,), "erlang": (10,)}.get(name, ())
+    call = getattr(getattr(scipy.stats, name), method)
+    with np.errstate(divide="ignore"):
+        for end in (1.0, np.inf, 0.5):
+            want = jvp(lambda t: call(np.stack([t, end]), *shapes), (0.3,), (1.0,))  # noqa: B023
+            for kind in (tuple, list):
+                value, tangent = jvp(lambda t: call(kind([t, end]), *shapes), (0.3,), (1.0,))  # noqa: B023
+                np.testing.assert_allclose(value, call(kind([0.3, end]), *shapes), rtol=1e-13)
+                np.testing.assert_allclose(tangent, want[1], rtol=1e-13)

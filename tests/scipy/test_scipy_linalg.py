@@ -256,7 +256,37 @@ SIGNS = {
     "tridiagonal": lambda a, b: scipy.linalg.eigh_tridiagonal(a[0], a[0, 1:]),
     "part of tridiagonal": lambda a, b: scipy.linalg.eigh_tridiagonal(a[0], b[0, 1:], select="i", select_range=(0, 1)),
     "banded": lambda a, b: scipy.linalg.eig_banded(a[:2], lower=True),
+    "wider band": lambda a, b: scipy.linalg.eig_banded(a[:3], lower=True),
+    "upper band": lambda a, b: scipy.linalg.eig_banded(a[:3]),
+    "general pair": lambda a, b: scipy.linalg.eig(a + np.triu(a), b + np.tri(len(a))),
+    "left": lambda a, b: scipy.linalg.eig(a + np.triu(a), b + np.tri(len(a)), left=True)[:2],
+    "pairs": lambda a, b: [x[1] for x in scipy.linalg.eig(np.stack([a, a + np.triu(a)]), b + np.tri(len(a)))],
 }
+
+
+def test_eigenvalues_of_pairs_have_the_order_of_scipy():
+    found_of = scipy.linalg.eigvals
+    for seed in range(40):
+        a, b = np.random.default_rng(seed).normal(size=(2, 4, 4))
+        np.testing.assert_allclose(vjp(found_of, a, b)[0], found_of(a, b), rtol=1e-8)
+        np.testing.assert_allclose(vmap(found_of, (0, None))(np.stack([a, a.T]), b)[1], found_of(a.T, b), rtol=1e-8)
+
+
+def test_cholesky_factors_of_a_batch_computed_before():
+    a = np.random.default_rng(0).normal(size=(2, 3, 3))
+    factor, lower = scipy.linalg.cho_factor(a @ a.swapaxes(-1, -2) + np.eye(3), lower=True)
+    b = np.arange(3.0)
+    want = scipy.linalg.cho_solve((factor, lower), b)
+    value, tangent = jvp(lambda c, b: scipy.linalg.cho_solve((c, lower), b), (factor, b), (factor, b))
+    np.testing.assert_allclose(value, want, rtol=1e-12)
+    np.testing.assert_allclose(tangent, -want, rtol=1e-12)  # want by b, and -want by each of the two factors
+
+
+def test_batches_of_expm_frechet_broadcast():
+    a, e = np.random.default_rng(0).normal(size=(1, 3, 2, 2)), np.random.default_rng(1).normal(size=(2, 1, 2, 2))
+    found = vjp(scipy.linalg.expm_frechet, a, e)[0]
+    for part, theirs in zip(found, scipy.linalg.expm_frechet(a, e), strict=True):
+        np.testing.assert_allclose(part, theirs, rtol=1e-10)
 
 
 @pytest.mark.parametrize("name", SIGNS)

@@ -224,9 +224,9 @@ def qr(a: ArrayLike, mode: str = "reduced") -> Any:
         return _values("qr", a, mode=mode)
     if mode == "r":
         return least_squares.qr(a, complete=False)[1]
-    if mode == "raw":
+    if mode in ("raw", "e", "economic"):
         raise NotDifferentiableError(
-            f"linalg.qr: the reflectors of mode='raw' have no derivative rule, got {describe(a)}. "
+            f"linalg.qr: the reflectors of mode={mode!r} have no derivative rule, got {describe(a)}. "
             "Use mode='reduced', 'complete' or 'r'."
         )
     raise ValueError(f"Unrecognized mode '{mode}'")

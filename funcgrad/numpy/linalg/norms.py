@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import operator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,11 +19,11 @@ from funcgrad.numpy.axes import ALL_AXES, keepdims_shape, normalize_axes, normal
 from funcgrad.numpy.creation import as_value, asarray, astype
 from funcgrad.numpy.linalg.decompositions import eigvalsh, svdvals
 from funcgrad.numpy.linalg.solving import square
-from funcgrad.numpy.peeking import is_numpy_only, is_plain
+from funcgrad.numpy.peeking import any_true, is_numpy_only, is_plain
 from funcgrad.numpy.reducing import as_floating, as_scalar, reduce_axes
 from funcgrad.numpy.shaping import moveaxis
 from funcgrad.primitives.arithmetic import absolute, divide, multiply, power
-from funcgrad.primitives.comparison import greater, isnan, logical_and, logical_not, not_equal, where
+from funcgrad.primitives.comparison import equal, greater, isnan, logical_and, logical_not, not_equal, where
 from funcgrad.primitives.determinants import lenient_inv
 from funcgrad.primitives.indexing import getitem
 from funcgrad.primitives.norms import euclidean
@@ -86,9 +88,8 @@ def norm(x: ArrayLike, ord: Any = None, axis: int | tuple[int, ...] | None = Non
 
 def _vector_norms(name: str, x: Array, ord: Any, axis: Axes, keepdims: bool) -> Array:
     """Return the vector norm along ``axis``; several axes together are one vector."""
-    if isinstance(ord, Tracer):  # by the formula of all powers, which has a derivative in the power
-        p = as_floating(ord)
-        return power(reductions.sum(power(absolute(x), p), axis, keepdims=keepdims), divide(1, p))
+    if isinstance(ord, Tracer):
+        return _norm_of_traced_order(name, x, as_floating(ord), axis, keepdims)
     if ord is None or (not isinstance(ord, str) and ord == 2):
         return reduce_axes(euclidean, x, axis, keepdims)
     if isinstance(ord, str):
@@ -106,6 +107,18 @@ def _vector_norms(name: str, x: Array, ord: Any, axis: Axes, keepdims: bool) -> 
         return reductions.sum(size, axis, keepdims=keepdims)
     p = ord if type(ord) is int else float(ord)
     return power(reductions.sum(power(size, p), axis, keepdims=keepdims), 1 / p)
+
+
+def _norm_of_traced_order(name: str, x: Array, p: Array, axis: Axes, keepdims: bool) -> Array:
+    """Return the vector norm by the formula of all powers, which has a derivative in the power ``p``."""
+    limits = [limit for limit in (0, math.inf, -math.inf) if any_true(partial(operator.eq, limit), p)]
+    q = p
+    for limit in limits:
+        q = where(equal(q, limit), 1, q)
+    ans = power(reductions.sum(power(absolute(x), q), axis, keepdims=keepdims), divide(1, q))
+    for limit in limits:  # for these powers NumPy has definitions of their own
+        ans = where(equal(p, limit), _vector_norms(name, x, limit, axis, keepdims), ans)
+    return as_scalar(ans) if limits else ans
 
 
 def _matrix_norms(x: Array, ord: Any, row: int, column: int) -> Array:

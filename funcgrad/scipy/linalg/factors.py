@@ -8,6 +8,7 @@ coincide.
 from __future__ import annotations
 
 import operator
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -429,12 +430,24 @@ def eig(
         w = w + 0j
         return fnp.stack([w, fnp.ones_like(w)]) if homogeneous_eigvals else w
 
+    pair = None if other is None else fnp.broadcast_arrays(square("eig", a), other)
     if not left and not right:
-        return shown(fnp.linalg.eigvals(matrix))
+        w = fnp.linalg.eigvals(matrix)
+        return shown(w if pair is None else fnp.take_along_axis(w, prim.order_of_eigenvalues(w, *pair), -1))
     w, v = fnp.linalg.eig(matrix)
+    if pair is not None:
+        order = prim.order_of_eigenvalues(w, *pair)
+        w, v = fnp.take_along_axis(w, order, -1), fnp.take_along_axis(v, order[..., None, :], -1)
+        v = _in_phase(v, pair, left=False, right=True)
     found = [shown(w)]
     if left:
         of_adjoint = adjoint(solving.inv(v))
         of_adjoint = of_adjoint if other is None else solving.solve(adjoint(other), of_adjoint)
-        found.append(of_adjoint / fnp.linalg.norm(of_adjoint, axis=-2, keepdims=True))
+        of_adjoint = of_adjoint / fnp.linalg.norm(of_adjoint, axis=-2, keepdims=True)
+        found.append(of_adjoint if pair is None else _in_phase(of_adjoint, pair, left=True, right=False))
     return (*found, v) if right else tuple(found)
+
+
+def _in_phase(v: Array, pair: Sequence[Array], **options: bool) -> Array:
+    """Return eigenvectors of a pair of matrices with SciPy's phases."""
+    return v * prim.phases(v, *pair, call="eig", options=tuple(options.items()))[..., None, :]

@@ -85,7 +85,7 @@ def expm_frechet(
 
     Args:
         A: square matrices.
-        E: directions, of the shape of ``A``.
+        E: directions; their batches broadcast with those of ``A``.
         method: used by SciPy alone, like ``check_finite``.
         compute_expm: whether to return the exponential too.
         check_finite: see ``method``.
@@ -99,7 +99,7 @@ def expm_frechet(
         array([[1., 2.],
                [3., 4.]])
     """
-    a, e = double(square("expm_frechet", A)), double(square("expm_frechet", E))
+    a, e = fnp.broadcast_arrays(double(square("expm_frechet", A)), double(square("expm_frechet", E)))
     n = backend.shape_of(a)[-1]
     made = fnp.linalg.expm(_block(a, e))
     return (made[..., :n, :n], made[..., :n, n:]) if compute_expm else made[..., :n, n:]

@@ -89,6 +89,24 @@ def _phases(xp: Any, v: Any, *arrays: Any, call: str, options: tuple[tuple[str, 
 phases: Operation = nondifferentiable("phases", _phases, batch="leading")
 
 
+def _order_of_eigenvalues(xp: Any, w: Any, a: Any, b: Any) -> Any:
+    if xp is not np or 0 in w.shape:
+        return np.broadcast_to(np.arange(w.shape[-1]), w.shape)
+    compute = partial(_scipy_linalg("eig").eig, right=False, check_finite=False)
+    (theirs,) = each(lambda a, b: (compute(a, b),), (2, 2), a, b)
+    order = np.empty(w.shape, int)
+    for place in np.ndindex(w.shape[:-1]):
+        free = w[place].astype(complex)
+        for i, value in enumerate(theirs[place]):
+            order[(*place, i)] = nearest = np.nanargmin(abs(free - value))
+            free[nearest] = np.inf
+    return order
+
+
+#: ``order_of_eigenvalues(w, a, b)``: order in which the eigenvalues ``w`` are those of ``scipy.linalg.eig(a, b)``.
+order_of_eigenvalues: Operation = nondifferentiable("order_of_eigenvalues", _order_of_eigenvalues, batch="leading")
+
+
 # ---- LU ----------------------------------------------------------------------------------------------------
 
 

@@ -144,7 +144,7 @@ def cho_solve(
         >>> linalg.cho_solve(([[2.0, 1.0], [0.0, 3.0]], False), [6.0, 12.0]).round(12)
         array([1., 1.])
     """
-    factor, lower = square("cho_solve", c_and_lower[0]), bool(c_and_lower[1])
+    factor, lower = square("cho_solve", c_and_lower[0]), bool(np.all(c_and_lower[1]))  # SciPy's is an array for a batch
     first, second = "NC" if lower else "CN"
 
     def solved(x: Array) -> Array:

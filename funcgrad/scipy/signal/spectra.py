@@ -10,6 +10,7 @@ import funcgrad.numpy as fnp
 from funcgrad import backend
 from funcgrad.errors import ShapeError
 from funcgrad.kinds.linear import conj
+from funcgrad.numpy.axes import normalize_axes
 from funcgrad.numpy.creation import as_value
 from funcgrad.primitives.indexing import add_along_axis, getitem
 from funcgrad.scipy.own_code import mirrors, rebuilt
@@ -101,11 +102,15 @@ def istft(
         array([0., 1., 2., 3., 4., 5., 6., 7.])
     """
     Z = as_value(Zxx)
-    Z = fnp.moveaxis(Z, (time_axis, freq_axis), (-2, -1))
+    along, across = normalize_axes((time_axis, freq_axis), len(backend.shape_of(Z)))
+    Z = fnp.moveaxis(Z, (along, across), (-2, -1))
     count, bins = backend.shape_of(Z)[-2:]
-    size = 2 * (bins - 1) if input_onesided else bins
-    size = nfft if nfft is not None else size
-    frames = _frames("signal.istft", window, size if nperseg is None else nperseg, noverlap, size, size)
+    even = 2 * (bins - 1) if input_onesided else bins
+    length = even if nperseg is None else int(nperseg)
+    if nfft is None:
+        nfft = length if input_onesided and length == even + 1 else even
+    size = int(nfft)
+    frames = _frames("signal.istft", window, length, noverlap, size, max(length, size))
     cut = fnp.fft.irfft(Z, size) if input_onesided else fnp.fft.ifft(Z, size)
     cut = cut[..., : frames.length] * constant(frames.window / _scale(frames, fs, scaling), cut)
     n = frames.length + (count - 1) * frames.step
@@ -118,7 +123,8 @@ def istft(
     x = x / constant(np.where(weight > 1e-10, weight, 1.0), x)
     if boundary:
         x = x[..., frames.length // 2 : n - frames.length // 2]
-    return np.arange(backend.shape_of(x)[-1]) / fs, x
+    x = fnp.moveaxis(x, -1, along - (across < along))
+    return np.arange(backend.shape_of(x)[0]) / fs, x  # SciPy counts the first axis, also if it is not that of time
 
 
 @mirrors

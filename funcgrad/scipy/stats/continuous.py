@@ -74,8 +74,13 @@ expon = Continuous(
 
 
 def _laplace_cdf(x: Any) -> Any:
-    half = 0.5 * exp(-abs(x))
+    half = 0.5 * exp(_towards_zero(x))
     return where(x > 0, 1 - half, half)
+
+
+def _towards_zero(x: Any) -> Any:
+    """Return ``-abs(x)`` with the slope 1 at 0, that of the negative side."""
+    return where(x > 0, -x, x)
 
 
 def _laplace_ppf(q: Any) -> Any:
@@ -84,8 +89,8 @@ def _laplace_ppf(q: Any) -> Any:
 
 
 def _laplace_logcdf(x: Any) -> Any:
-    half = 0.5 * exp(-abs(x))
-    return where(x > 0, log1p(-half), -abs(x) - LOG_2)
+    below = _towards_zero(x)
+    return where(x > 0, log1p(-0.5 * exp(below)), below - LOG_2)
 
 
 laplace = Continuous(

@@ -407,6 +407,20 @@ def test_derivative_in_the_power_of_a_norm(norm, p):
         grad(lambda q: fnp.linalg.norm(np.eye(2), q))(p)
 
 
+@pytest.mark.parametrize("p", [INF, -INF, 0.0])
+@pytest.mark.parametrize("norm", [fnp.linalg.norm, lambda x, p: fnp.linalg.vector_norm(x, ord=p)])
+def test_traced_power_of_a_norm_at_its_limits(norm, p):
+    """NumPy defines these norms on their own; the formula of all powers gives other numbers there."""
+    x = np.array([1.0, 0.5, -3.0, 0.0])
+    value, pullback = vjp(norm, x, p)
+    assert type(value) is np.float64
+    assert value == np.linalg.norm(x, p)
+    slope, in_power = pullback(1.0)
+    np.testing.assert_array_equal(slope, grad(lambda x: norm(x, p))(x))
+    assert in_power == 0.0
+    np.testing.assert_allclose(vmap(lambda p: norm(x, p))(np.array([p, 3.0])), [value, norm(x, 3.0)], rtol=1e-14)
+
+
 def test_norm_of_complex_numbers():
     x = np.array([3.0 + 4.0j, 0.0])
     same(grad(la.norm)(x), [0.6 - 0.8j, 0.0])
