@@ -22,6 +22,7 @@ import numpy as np
 
 import funcgrad.numpy as fnp
 from funcgrad import backend, tree
+from funcgrad.batching import is_batched
 from funcgrad.core import describe, plain_value
 from funcgrad.errors import ConcretizationError, ConvergenceError, InputError, NotDifferentiableError, ShapeError
 from funcgrad.extend import primitive
@@ -35,7 +36,7 @@ from funcgrad.transforms.closures import RecordedClosure, example_by_example
 from funcgrad.transforms.products import jvp, vjp
 from funcgrad.transforms.stopping import no_grad, stop_gradient
 from funcgrad.transforms.transformed import check_callable, check_functions, name_of
-from funcgrad.transforms.vectorize import vmap
+from funcgrad.transforms.vectorize import is_true_for_any_example, vmap
 from funcgrad.typing import PyTree
 
 _solve: Operation = primitive(
@@ -215,12 +216,12 @@ def _iterate(
     for _ in range(maxiter):
         x, change = step(x)
         largest, scale = [fnp.max(fnp.abs(flat.vector(v)), initial=0.0) for v in (change, x)]
-        size = plain_value(largest / (1 + scale))
-        if (size <= tol).all():
+        size = largest / (1 + scale)
+        if not is_true_for_any_example(fnp.logical_not(size <= tol)):  # of NaN, no comparison is true
             return x
     raise ConvergenceError(
-        f"{call}: no convergence after {maxiter} steps, got {what} of relative size {np.max(size):.1e}. Begin nearer "
-        "to the solution, or allow more steps or a larger tol."
+        f"{call}: no convergence after {maxiter} steps, got {what} of relative size {np.max(plain_value(size)):.1e}. "
+        "Begin nearer to the solution, or allow more steps or a larger tol."
     )
 
 
@@ -565,12 +566,12 @@ def _with_residual_check(solve: Solve) -> Solve:
 
     def checked(matvec: Callable[[Any], Any], b: PyTree) -> PyTree:
         x = solve(matvec, b)
-        rest = _norm(tree.map(operator.sub, matvec(x), b))
-        whole = _norm(b)
-        if rest is not None and whole is not None and rest > 0.01 * whole:
+        rest, whole = _norm(tree.map(operator.sub, matvec(x), b)), _norm(b)
+        if rest is not None and whole is not None and is_true_for_any_example(rest > 0.01 * whole):
+            ratio = np.max(plain_value(rest / whole))
             raise ConvergenceError(
                 f"custom_root: {name_of(solve)} does not solve the system that the derivative needs, got a residual of "
-                f"{rest / whole:.0e}. It is called with the derivative of f at the root and, in reverse mode, with its "
+                f"{ratio:.0e}. It is called with the derivative of f at the root and, in reverse mode, with its "
                 "transpose, for which transpose_solve may be another solver."
             )
         return x
@@ -579,14 +580,20 @@ def _with_residual_check(solve: Solve) -> Solve:
     return checked
 
 
-def _norm(x: PyTree) -> float | None:
-    """Return the Euclidean norm of all leaves together, or None if a leaf is not NumPy's."""
-    total = 0.0
-    for leaf in map(plain_value, tree.leaves(x)):
-        if backend.namespace_of(leaf) is not np:
+def _norm(x: PyTree) -> Any:
+    """Return the Euclidean norm of all leaves together, of all examples of a batch; None if a leaf is not NumPy's."""
+    total: Any = 0.0
+    for leaf in map(_of_all_examples, stop_gradient(tree.leaves(x))):
+        if backend.namespace_of(plain_value(leaf)) is not np:
             return None
-        total += float(np.sum(np.abs(leaf) ** 2))
-    return float(total**0.5)
+        total = total + fnp.sum(fnp.abs(leaf) ** 2)
+    return fnp.sqrt(total)
+
+
+def _of_all_examples(x: Any) -> Any:
+    while is_batched(x):
+        x = x._val
+    return x
 
 
 def _check_arrays(call: str, what: str, x: PyTree) -> None:

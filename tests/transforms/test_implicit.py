@@ -24,6 +24,7 @@ from funcgrad import (
     stop_gradient,
     value_and_grad,
     vmap,
+    while_loop,
 )
 from funcgrad.errors import BranchError, ConvergenceError, InputError, NotDifferentiableError, ShapeError
 from funcgrad.transforms.implicit import (
@@ -287,6 +288,21 @@ def test_solvers_for_single_examples_under_vmap():
 
     with pytest.raises(BranchError, match="takes another branch"):
         vmap(lambda a: custom_root(lambda x: branching(x, a), 0.5, solve))(values)
+
+    def halving(x, a):
+        """Take more steps for a larger ``x`` and a smaller ``a``."""
+        return while_loop(lambda v: v[0] > a, lambda v: (v[0] / 2, v[1] + v[0] / 10), (x, 0.0))[1] + 0.3 * x - 5 * a
+
+    with pytest.raises(BranchError, match="takes another branch"):
+        vmap(lambda a: custom_root(lambda x: halving(x, a), 2.0, bisect))(values)
+
+
+def bisect(f, guess):
+    low, high = guess, 64.0
+    while high - low > 1e-13:
+        middle = (low + high) / 2
+        low, high = (low, middle) if f(middle) > 0 else (middle, high)
+    return middle
 
 
 def test_trees_and_dtypes():

@@ -10,8 +10,7 @@ import numpy as np
 
 import funcgrad.numpy as fnp
 from funcgrad import backend, tree
-from funcgrad.batching import is_batched
-from funcgrad.core import describe, is_array, plain_value
+from funcgrad.core import describe, is_array
 from funcgrad.errors import InputError, ShapeError
 from funcgrad.optional import loaded_jax
 from funcgrad.primitives.indexing import getitem
@@ -33,6 +32,7 @@ from funcgrad.transforms.control.staging import (
     staged_call,
 )
 from funcgrad.transforms.transformed import check_functions
+from funcgrad.transforms.vectorize import is_true_for_any_example
 from funcgrad.typing import PyTree
 from funcgrad.writable import as_argument, as_results
 
@@ -273,7 +273,7 @@ def _run_while_loop(call: str, cond_fun: Callable[[Any], Any], body_fun: Callabl
         answer = _check_condition(call, cond_fun(carry.for_user()))
         if is_abstract([answer]):
             return _staged_while(call, cond_fun, body_fun, Carry(call, init))
-        if not _true_for_any_example(answer):
+        if not is_true_for_any_example(answer):
             return carry.result()
         before = carry.leaves
         carry.advance(body_fun(carry.for_user()))
@@ -292,15 +292,6 @@ def _check_condition(call: str, answer: Any) -> Any:
             "reduce it with all or any."
         )
     return answer
-
-
-def _true_for_any_example(answer: Any) -> bool:
-    """Whether ``answer`` is true; if it is batched, whether it is true for any example."""
-    while is_batched_anywhere(answer):
-        if not is_batched(answer):
-            return bool(plain_value(answer).any())
-        answer = fnp.any(answer._val)
-    return bool(answer)
 
 
 def _staged_while(call: str, cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], carry: Carry) -> Any:
