@@ -6,7 +6,7 @@ from typing import Any
 
 from funcgrad import backend
 from funcgrad.batching import BatchTrace
-from funcgrad.core import Tracer, tracer_of
+from funcgrad.core import Tracer, join_repetition, tracer_of
 from funcgrad.kinds.linear import linear, permute, reduce_sum
 from funcgrad.kinds.rules import Operation
 from funcgrad.primitives.indexing import getitem
@@ -29,6 +29,8 @@ def _batch(size: int, args: Any, batched: Any, params: Any) -> tuple[Any, bool]:
 
 def _transpose(ct: Any, *, over: BatchTrace, position: int) -> Any:
     """Return, for example i, the sum over all examples of their cotangents of entry i."""
+    if not over.open and not join_repetition(over.level):  # a tape around the vmap: all examples had the same value
+        return reduce_sum(ct, axis=(position,))
     total = reduce_sum(all_gather(ct, over=over, position=0), axis=(0,))
     index = axis_index(over, backend.library_of(ct))
     return getitem(total, (*[slice(None)] * position, index))
