@@ -12,6 +12,7 @@ from funcgrad.core import Tracer, describe, is_array
 from funcgrad.errors import InputError, ShapeError
 from funcgrad.optional import loaded_jax
 from funcgrad.transforms.control.carrying import branch_avals, checked_leaves
+from funcgrad.transforms.control.outside import refuse_writes_outside
 from funcgrad.transforms.control.staging import (
     Captured,
     as_jax_aval,
@@ -128,8 +129,11 @@ def _select_results(call: str, index: Any, branches: Sequence[Callable[..., Any]
     """Run all branches, and return for each example the result of its branch ``index``."""
     found = []
     for number, branch in enumerate(branches):
-        own = _as_constants(operands, ~_is_branch(call, index, number, len(branches)))
-        found.append(checked_leaves(call, "the result", branch(*own)))
+        others = ~_is_branch(call, index, number, len(branches))
+        own = _as_constants(operands, others)
+        with refuse_writes_outside(call, branch, others):
+            result = branch(*own)
+        found.append(checked_leaves(call, "the result", result))
     branch_avals(call, [(spec, [aval_of(leaf) for leaf in leaves]) for leaves, spec in found])
     results, spec = found[0]
     for number, (leaves, _) in enumerate(found[1:], 1):

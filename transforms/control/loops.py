@@ -22,6 +22,7 @@ from funcgrad.transforms.control.carrying import (
     refuse_structure,
     unflatten,
 )
+from funcgrad.transforms.control.outside import refuse_writes_outside
 from funcgrad.transforms.control.staging import (
     Aval,
     Captured,
@@ -276,9 +277,12 @@ def _run_while_loop(call: str, cond_fun: Callable[[Any], Any], body_fun: Callabl
         if not is_true_for_any_example(answer):
             return carry.result()
         before = carry.leaves
-        carry.advance(body_fun(carry.for_user()))
         if is_batched_anywhere(answer):
+            with refuse_writes_outside(call, body_fun, fnp.logical_not(answer)):
+                carry.advance(body_fun(carry.for_user()))
             carry.select(answer, before)
+        else:
+            carry.advance(body_fun(carry.for_user()))
         if first and is_abstract(carry.leaves):  # because of values that the functions close over
             return _staged_while(call, cond_fun, body_fun, Carry(call, init))
         first = False

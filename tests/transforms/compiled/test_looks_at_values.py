@@ -238,3 +238,10 @@ def test_examples_in_a_batch_are_checked_again():
     f = jit(vmap(grad(_caught(math.log))), backend="numpy")
     for batch in (np.array([1.0, 2.0]), np.array([-1.0, -2.0]), np.array([3.0, 4.0])):
         np.testing.assert_array_equal(f(batch), vmap(grad(_caught(math.log)))(batch))
+
+
+def test_recording_of_infinite_numbers_gives_no_warning():
+    fast = jit(lambda x: fnp.sum(x) * 2.0, backend="numpy")
+    for x in (np.array([np.inf, -1.0]), ONES):
+        found, said = with_warnings(fast, x)
+        assert (found, said) == (x.sum() * 2.0, [])
