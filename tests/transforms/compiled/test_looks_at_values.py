@@ -242,6 +242,6 @@ def test_examples_in_a_batch_are_checked_again():
 
 def test_recording_of_infinite_numbers_gives_no_warning():
     fast = jit(lambda x: fnp.sum(x) * 2.0, backend="numpy")
-    for x in (np.array([np.inf, -1.0]), ONES):
-        found, said = with_warnings(fast, x)
-        assert (found, said) == (x.sum() * 2.0, [])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert [fast(x) for x in (np.array([np.inf, 1.0]), ONES)] == [np.inf, 6.0]
