@@ -47,7 +47,7 @@ _PARTS: dict[type, tuple[Callable[[Any], tuple[Any, ...]], Callable[..., Any]]] 
 }
 
 
-def _has_value(cell: CellType) -> bool:
+def has_value(cell: CellType) -> bool:
     """Whether a closed-over variable has a value already."""
     try:
         cell.cell_contents  # noqa: B018
@@ -76,22 +76,22 @@ def _freeze_closure(fun: Callable[..., Any]) -> Callable[..., Any]:
         1
     """
     functions: dict[int, FunctionType] = {}
-    _collect_closures(fun, functions)
+    collect_closures(fun, functions)
     shared = {id(cell): cell for f in functions.values() for cell in _assigned_cells(f)}
     copy: Callable[..., Any] = _copy_callable(fun, {}, shared) if functions else fun
     return copy
 
 
-def _collect_closures(x: Any, found: dict[int, FunctionType]) -> None:
+def collect_closures(x: Any, found: dict[int, FunctionType]) -> None:
     """Add to ``found`` all functions with closed-over variables that ``x`` is made of or closes over."""
     if type(x) in _PARTS:
         for part in _PARTS[type(x)][0](x):
-            _collect_closures(part, found)
+            collect_closures(part, found)
     elif type(x) is FunctionType and x.__closure__ is not None and id(x) not in found:
         found[id(x)] = x
         for cell in x.__closure__:
-            if _has_value(cell):
-                _collect_closures(cell.cell_contents, found)
+            if has_value(cell):
+                collect_closures(cell.cell_contents, found)
 
 
 def _assigned_cells(fun: FunctionType) -> list[CellType]:
@@ -119,7 +119,7 @@ def _copy_callable(x: Any, done: dict[int, Any], cells: dict[int, CellType]) -> 
     copy = done[id(x)] = FunctionType(x.__code__, x.__globals__, x.__name__, x.__defaults__, new_closure)
     copy.__kwdefaults__, copy.__qualname__, copy.__dict__ = x.__kwdefaults__, x.__qualname__, x.__dict__
     for cell in new:  # a variable may hold ``x`` itself
-        if _has_value(cell):
+        if has_value(cell):
             cells[id(cell)].cell_contents = _copy_callable(cell.cell_contents, done, cells)
     return copy
 

@@ -22,7 +22,8 @@ import numpy as np
 
 import funcgrad.numpy as fnp
 from funcgrad import backend, tree
-from funcgrad.core import describe, plain_value
+from funcgrad.batching import BatchTrace, is_batched
+from funcgrad.core import describe, join_repetition, plain_value, traces_of
 from funcgrad.errors import ConcretizationError, ConvergenceError, InputError, NotDifferentiableError, ShapeError
 from funcgrad.extend import primitive
 from funcgrad.kinds.custom import CustomRules, custom_call
@@ -35,7 +36,7 @@ from funcgrad.transforms.closures import RecordedClosure, example_by_example
 from funcgrad.transforms.products import jvp, vjp
 from funcgrad.transforms.stopping import no_grad, stop_gradient
 from funcgrad.transforms.transformed import check_callable, check_functions, name_of
-from funcgrad.transforms.vectorize import vmap
+from funcgrad.transforms.vectorize import is_true_for_any_example, vmap
 from funcgrad.typing import PyTree
 
 _solve: Operation = primitive(
@@ -215,12 +216,12 @@ def _iterate(
     for _ in range(maxiter):
         x, change = step(x)
         largest, scale = [fnp.max(fnp.abs(flat.vector(v)), initial=0.0) for v in (change, x)]
-        size = plain_value(largest / (1 + scale))
-        if (size <= tol).all():
+        size = largest / (1 + scale)
+        if not is_true_for_any_example(fnp.logical_not(size <= tol)):  # of NaN, no comparison is true
             return x
     raise ConvergenceError(
-        f"{call}: no convergence after {maxiter} steps, got {what} of relative size {np.max(size):.1e}. Begin nearer "
-        "to the solution, or allow more steps or a larger tol."
+        f"{call}: no convergence after {maxiter} steps, got {what} of relative size {np.max(plain_value(size)):.1e}. "
+        "Begin nearer to the solution, or allow more steps or a larger tol."
     )
 
 
@@ -281,6 +282,8 @@ class _Equation:
         apply: the function of the equation, of a tree like the unknown and of the values that it closes over.
         captured: these values.
         count: the number of leaves of the unknown.
+        gathered: the traces of ``vmap``s over whose examples the equation combines values of the unknown.
+        outs: the values of its function, where there are such traces.
     """
 
     def __init__(self, call: str, what: str, fun: Callable[[Any], Any], x: PyTree) -> None:
@@ -288,6 +291,8 @@ class _Equation:
         self.apply: Callable[[Any, Any], Any] = closure
         self.captured, self.name = closure.captured, f"{call} of {name_of(fun)}"
         leaves, self.spec = tree.flatten(x)
+        self.gathered = _gathered_axes(closure, len(leaves))
+        self.outs = closure.outs if self.gathered else []
         self.count, self.avals = len(leaves), list(map(backend.shape_and_dtype_of, leaves))
         _check_avals(f"{call}: {what}", closure.outs, closure.out_spec, self.avals, self.spec)
 
@@ -327,6 +332,31 @@ class _Equation:
             return None
         return jvp(lambda values: self.apply(x, values), (captured,), (list(tangents),))[1]
 
+    def refuse_coupling(self, leaves: Sequence[Any]) -> None:
+        """Refuse equations of the examples of a ``vmap`` that depend on each other. ``leaves`` belong to the unknown.
+
+        An unknown that is the same in all examples couples nothing, until a backward pass gives it one cotangent in
+        each of them.
+        """
+        mapped = set(traces_of([*leaves, *self.outs]))
+        if any(over in mapped or not (over.open or join_repetition(over.level)) for over in self.gathered):
+            raise NotDifferentiableError(
+                f"{self.name}: the equation of each example of the vmap contains the unknowns of the other examples, "
+                "got a collective of the unknown, such as psum. Solve one equation for all examples, outside of the "
+                "vmap."
+            )
+
+
+def _gathered_axes(closure: RecordedClosure, count: int) -> set[BatchTrace]:
+    """Return the ``vmap``s over whose examples ``closure`` combines values of its first ``count`` leaves."""
+    moving, found = set(closure.recording.inputs[:count]), set()
+    for step in closure.recording.operations:
+        if not moving.isdisjoint(step.args):
+            moving.update(step.outs)
+            if (over := step.params.get("over")) is not None:
+                found.add(over)
+    return found
+
 
 class _LinearSystem(_Equation):
     """Linear system: its unknown is solved for in place of the right-hand side, whose leaves the operation takes."""
@@ -363,6 +393,7 @@ class _LinearSystem(_Equation):
 
     def run(self, *leaves: Any) -> list[Any]:
         """Return the solution, computed by the solver."""
+        self.refuse_coupling(leaves[: self.count])
         outs: list[Any] = no_grad(example_by_example)(self._run, leaves)
         # a batch of no examples gives no results: the solution is as empty as the right-hand side
         return outs or list(leaves[: self.count])
@@ -489,6 +520,7 @@ class _Root(_Equation):
 
     def bwd(self, residuals: Any, cts: list[Any]) -> list[Any]:
         """Solve one transposed linear system for the cotangents."""
+        self.refuse_coupling(cts)
         outs, captured = residuals
         x = self.unknown(outs)
         z = custom_linear_solve(
@@ -501,6 +533,7 @@ class _Root(_Equation):
 
     def jvp_rule(self, leaves: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
         """Solve one linear system for the tangent."""
+        self.refuse_coupling(leaves[: self.count])
         outs, captured = self.call(*leaves), list(leaves[self.count :])
         x = self.unknown(outs)
         moved = self.captured_tangent(x, captured, tangents[self.count :])
@@ -565,12 +598,12 @@ def _with_residual_check(solve: Solve) -> Solve:
 
     def checked(matvec: Callable[[Any], Any], b: PyTree) -> PyTree:
         x = solve(matvec, b)
-        rest = _norm(tree.map(operator.sub, matvec(x), b))
-        whole = _norm(b)
-        if rest is not None and whole is not None and rest > 0.01 * whole:
+        rest, whole = _norm(tree.map(operator.sub, matvec(x), b)), _norm(b)
+        if rest is not None and whole is not None and is_true_for_any_example(rest > 0.01 * whole):
+            ratio = np.max(plain_value(rest / whole))
             raise ConvergenceError(
                 f"custom_root: {name_of(solve)} does not solve the system that the derivative needs, got a residual of "
-                f"{rest / whole:.0e}. It is called with the derivative of f at the root and, in reverse mode, with its "
+                f"{ratio:.0e}. It is called with the derivative of f at the root and, in reverse mode, with its "
                 "transpose, for which transpose_solve may be another solver."
             )
         return x
@@ -579,14 +612,20 @@ def _with_residual_check(solve: Solve) -> Solve:
     return checked
 
 
-def _norm(x: PyTree) -> float | None:
-    """Return the Euclidean norm of all leaves together, or None if a leaf is not NumPy's."""
-    total = 0.0
-    for leaf in map(plain_value, tree.leaves(x)):
-        if backend.namespace_of(leaf) is not np:
+def _norm(x: PyTree) -> Any:
+    """Return the Euclidean norm of all leaves together, of all examples of a batch; None if a leaf is not NumPy's."""
+    total: Any = 0.0
+    for leaf in map(_of_all_examples, stop_gradient(tree.leaves(x))):
+        if backend.namespace_of(plain_value(leaf)) is not np:
             return None
-        total += float(np.sum(np.abs(leaf) ** 2))
-    return float(total**0.5)
+        total = total + fnp.sum(fnp.abs(leaf) ** 2)
+    return fnp.sqrt(total)
+
+
+def _of_all_examples(x: Any) -> Any:
+    while is_batched(x):
+        x = x._val
+    return x
 
 
 def _check_arrays(call: str, what: str, x: PyTree) -> None:

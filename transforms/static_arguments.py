@@ -97,8 +97,8 @@ class StaticArguments:
         """Return the static arguments, in a form that can be compared, and the remaining arguments."""
         if not self.static:
             return (), args, kwargs
-        by_place = tuple([(i, self._typed_value(args[i])) for i in sorted(self.static) if 0 <= i < len(args)])
-        by_name = tuple([(n, self._typed_value(kwargs[n])) for n in sorted(self.static_names) if n in kwargs])
+        by_place = tuple([(i, self._static_value(args[i])) for i in sorted(self.static) if 0 <= i < len(args)])
+        by_name = tuple([(n, self._static_value(kwargs[n])) for n in sorted(self.static_names) if n in kwargs])
         rest = tuple([a for i, a in enumerate(args) if i not in self.static])
         return (by_place, by_name), rest, {n: v for n, v in kwargs.items() if n not in self.static_names}
 
@@ -110,22 +110,20 @@ class StaticArguments:
 
         def fun(*args: Any, **kwargs: Any) -> Any:
             whole = list(args)
-            for place, (_, value) in by_place:
-                whole.insert(place, value)
-            return function(*whole, **kwargs, **{name: value for name, (_, value) in by_name})
+            for place, given in by_place:
+                whole.insert(place, given.value)
+            return function(*whole, **kwargs, **{name: given.value for name, given in by_name})
 
         return fun
 
-    def _typed_value(self, value: Any) -> tuple[type, Any]:
-        """Return a static value together with its type, which tells 1 from True."""
+    def _static_value(self, value: Any) -> _StaticValue:
         try:
-            hash(value)
+            return _StaticValue(value)
         except TypeError:
             raise InputError(
                 f"jit: a static argument of {self.fun} must be hashable, got {describe(value)}. Pass a tuple for a "
                 "list, or an array as an argument that is not static."
             ) from None
-        return type(value), value
 
     def flags_per_leaf(self, args: tuple[Any, ...], positions: set[int]) -> list[bool]:
         """Return, for each leaf of the positional non-static arguments, whether its argument is in ``positions``."""
@@ -133,3 +131,33 @@ class StaticArguments:
             return []
         kept = [i for i in range(len(args) + len(self.static)) if i not in self.static][: len(args)]
         return [i in positions for i, arg in zip(kept, args, strict=True) for _ in tree.leaves(arg)]
+
+
+class _StaticValue:
+    """Static argument. It equals another one if a function cannot tell them apart: 1, 1.0 and True are three values."""
+
+    __slots__ = ("_key", "value")
+
+    def __init__(self, value: Any) -> None:
+        hash(value)
+        self.value, self._key = value, _typed_key(value)
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is _StaticValue and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+
+def _typed_key(value: Any) -> Any:
+    """Return a key of a hashable value that also tells the types of its numbers, and 0.0 from -0.0."""
+    kind = type(value)
+    if isinstance(value, float):
+        return kind, value.hex()
+    if isinstance(value, complex):
+        return kind, value.real.hex(), value.imag.hex()
+    if isinstance(value, tuple):
+        return kind, tuple(map(_typed_key, value))
+    if isinstance(value, frozenset):
+        return kind, frozenset(map(_typed_key, value))
+    return kind, value

@@ -8,11 +8,22 @@ from typing import Any, Never, ParamSpec, TypeAlias
 
 import numpy as np
 
+import funcgrad.numpy as fnp
 from funcgrad import backend, tree
-from funcgrad.batching import BatchTrace, named_axes
-from funcgrad.core import Tracer, check_open, describe, is_array, is_in_transform, is_plain_float, shallow_copy
+from funcgrad.batching import BatchTrace, is_batched, is_in_batch, named_axes
+from funcgrad.core import (
+    Tracer,
+    check_open,
+    describe,
+    is_array,
+    is_in_transform,
+    is_plain_float,
+    plain_value,
+    shallow_copy,
+)
 from funcgrad.errors import InputError, ShapeError
 from funcgrad.foreign_nodes import LEAVES
+from funcgrad.graph import report_answer
 from funcgrad.kinds.linear import permute, to_batch
 from funcgrad.ownership import unshare_results
 from funcgrad.transforms.arguments import check_leaf
@@ -120,6 +131,18 @@ def run_vmap(fun: Callable[..., Any], options: tuple[Any, Any, Any, int | None],
     if is_in_transform():
         placed = as_inner_results(placed, (args, kwargs))
     return placed[0] if out_spec is None else out_spec.unflatten(placed)
+
+
+def is_true_for_any_example(answer: Any) -> bool:
+    """Whether ``answer`` is true for any example of every enclosing ``vmap``. A graph that records the run notes that.
+
+    A loop asks this, because it goes on until the last example is done.
+    """
+    while is_in_batch(answer):
+        if not is_batched(answer):
+            return bool(np.any(report_answer(answer, plain_value(answer))))
+        answer = fnp.any(answer._val)
+    return bool(answer)
 
 
 def _axis_per_leaf(name: str, axes: Any, value: PyTree, count: int) -> list[Any]:

@@ -6,8 +6,8 @@ from typing import Any
 
 from funcgrad import backend
 from funcgrad.batching import BatchTrace
-from funcgrad.core import Tracer, tracer_of
-from funcgrad.kinds.linear import linear, reduce_sum
+from funcgrad.core import Tracer, join_repetition, tracer_of
+from funcgrad.kinds.linear import linear, permute, reduce_sum
 from funcgrad.kinds.rules import Operation
 from funcgrad.primitives.indexing import getitem
 
@@ -19,12 +19,18 @@ def axis_index(over: BatchTrace, xp: Any) -> Tracer:
 
 def _batch(size: int, args: Any, batched: Any, params: Any) -> tuple[Any, bool]:
     """Batch ``all_gather``. Over this very axis ``over`` is None, and the result is the batch, unbatched."""
-    (x,), over = args, params["over"]
-    return (x, False) if over is None else (all_gather(x, over=over, position=params["position"] + 1), True)
+    (x,), over, position = args, params["over"], params["position"]
+    if over is not None:
+        return all_gather(x, over=over, position=position + 1), True
+    axes = [*range(1, len(backend.shape_of(x)))]
+    axes.insert(position, 0)  # the axes of vmaps inside this one come before those that are gathered
+    return permute(x, axes=tuple(axes)) if position else x, False
 
 
 def _transpose(ct: Any, *, over: BatchTrace, position: int) -> Any:
     """Return, for example i, the sum over all examples of their cotangents of entry i."""
+    if not over.open and not join_repetition(over.level):  # a tape around the vmap: all examples had the same value
+        return reduce_sum(ct, axis=(position,))
     total = reduce_sum(all_gather(ct, over=over, position=0), axis=(0,))
     index = axis_index(over, backend.library_of(ct))
     return getitem(total, (*[slice(None)] * position, index))

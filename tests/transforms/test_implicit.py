@@ -18,12 +18,16 @@ from funcgrad import (
     hessian,
     jacfwd,
     jacrev,
+    jit,
     jvp,
     linearize,
     no_grad,
+    pmean,
+    psum,
     stop_gradient,
     value_and_grad,
     vmap,
+    while_loop,
 )
 from funcgrad.errors import BranchError, ConvergenceError, InputError, NotDifferentiableError, ShapeError
 from funcgrad.transforms.implicit import (
@@ -287,6 +291,59 @@ def test_solvers_for_single_examples_under_vmap():
 
     with pytest.raises(BranchError, match="takes another branch"):
         vmap(lambda a: custom_root(lambda x: branching(x, a), 0.5, solve))(values)
+
+    def halving(x, a):
+        """Take more steps for a larger ``x`` and a smaller ``a``."""
+        return while_loop(lambda v: v[0] > a, lambda v: (v[0] / 2, v[1] + v[0] / 10), (x, 0.0))[1] + 0.3 * x - 5 * a
+
+    with pytest.raises(BranchError, match="takes another branch"):
+        vmap(lambda a: custom_root(lambda x: halving(x, a), 2.0, bisect))(values)
+
+
+SHARES = np.array([0.3, -0.7, 1.1])
+
+
+@pytest.mark.parametrize(
+    "equation",
+    [
+        lambda w, x: custom_root(lambda y: 2 * y + psum(0.1 * x * y, "i") - w * x, 0.1, newton),
+        lambda w, x: fixed_point(lambda y: 0.3 * fnp.sin(y) + 0.1 * psum(x * y, "i") + w * x, 0.1),
+        lambda w, x: custom_linear_solve(lambda y: 2 * y + 0.1 * psum(w * x * y, "i"), x, dense_solve, dense_solve),
+    ],
+    ids=["custom_root", "fixed_point", "custom_linear_solve"],
+)
+def test_equations_that_contain_unknowns_of_other_examples_raise(equation):
+    loss = lambda w: fnp.sum(vmap(lambda x: equation(w, x), axis_name="i")(SHARES))
+    for derivative in (grad(loss), lambda w: jvp(loss, (w,), (1.0,)), jit(grad(loss), backend="numpy")):
+        with pytest.raises(NotDifferentiableError, match="contains the unknowns of the other examples"):
+            derivative(2.0)
+
+
+def test_collectives_in_equations():
+    def coefficients(w):
+        of_one = lambda x: custom_root(lambda y: 2 * y + fnp.sin(y) * psum(w * x, "i") - pmean(w, "i") * x, 0.1, newton)
+        return fnp.sum(fnp.exp(vmap(of_one, axis_name="i")(SHARES)))
+
+    plain = lambda w: fnp.sum(fnp.exp(custom_root(lambda y: 2 * y + fnp.sin(y) * 0.7 * w - w * SHARES, B, newton)))
+    close(grad(coefficients)(2.0), grad(plain)(2.0))
+    close(hessian(coefficients)(2.0), hessian(plain)(2.0))
+
+    def one_unknown(w):
+        of_one = lambda row: custom_root(lambda x: psum(row * fnp.tanh(row @ x) * w, "i") + x - B, B, newton)
+        return fnp.sum(vmap(of_one, axis_name="i")(A))
+
+    same = lambda w: 3 * fnp.sum(custom_root(lambda x: A.T @ fnp.tanh(A @ x) * w + x - B, B, newton))
+    close(jvp(one_unknown, (0.1,), (1.0,))[1], grad(same)(0.1))
+    with pytest.raises(NotDifferentiableError, match="outside of the vmap"):
+        grad(one_unknown)(0.1)
+
+
+def bisect(f, guess):
+    low, high = guess, 64.0
+    while high - low > 1e-13:
+        middle = (low + high) / 2
+        low, high = (low, middle) if f(middle) > 0 else (middle, high)
+    return middle
 
 
 def test_trees_and_dtypes():

@@ -393,6 +393,46 @@ def test_collectives(name):
     np.testing.assert_allclose(inner, jax.vmap(jax.grad(lambda x: scalar(f(x, Lax), jnp)), axis_name="i")(x))
 
 
+@pytest.mark.parametrize("name", COLLECTIVES)
+def test_collectives_inside_an_inner_vmap(name):
+    f = COLLECTIVES[name]
+    x, u = np.array([[1.0, 2.0, 3.0, 4.0], [3.0, -1.0, 0.7, 2.0], [0.5, 5.0, -3.0, 0.1]]), np.array([0.5, 2.0])
+
+    def of_one_example(x, module, xp, lib):
+        """Batch over ``u``, whose length is that of no other axis, and differentiate inside of the named axis."""
+        loss = lambda x, y: xp.sum(f(y * x, lib) ** 2) * y
+        weights = module.vmap(lambda y: f(y * x, lib))(u)
+        slopes = module.vmap(module.grad(loss, (0, 1)), (None, 0))(x, u)
+        outer = module.grad(lambda x: xp.sum(module.vmap(lambda y: loss(x, y))(u)))(x)
+        return weights, slopes, outer, module.jacfwd(lambda x: f(x, lib))(x), module.hessian(lambda x: loss(x, 2.0))(x)
+
+    found = fg.vmap(lambda x: of_one_example(x, fg, fnp, fg), axis_name="i")(x)
+    expected = jax.vmap(lambda x: of_one_example(x, jax, jnp, Lax), axis_name="i")(x)
+    for ours, theirs in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", COLLECTIVES)
+def test_collectives_of_values_that_are_the_same_in_all_examples(name):
+    f = COLLECTIVES[name]
+    x, c = np.array([1.0, -2.0, 0.5]), np.array([[1.0, 3.0], [2.0, 0.1], [-0.5, 0.2]])
+
+    def loss(x, module, xp, lib):
+        def of_one_example(c):
+            inner = module.grad(lambda y: xp.sum(f(y * x, lib) ** 2) * c[1])(xp.sin(x))
+            return xp.sum(f(x, lib) ** 2) * c[0] + xp.sum(inner) * c[1]
+
+        return xp.sum(module.vmap(of_one_example, axis_name="i")(c))
+
+    ours, theirs = lambda x: loss(x, fg, fnp, fg), lambda x: loss(x, jax, jnp, Lax)
+    np.testing.assert_allclose(fg.grad(ours)(x), jax.grad(theirs)(x), rtol=1e-12)
+    np.testing.assert_allclose(fg.hessian(ours)(x), jax.hessian(theirs)(x), rtol=1e-12)
+    np.testing.assert_allclose(fg.grad(fg.checkpoint(ours))(x), jax.grad(theirs)(x), rtol=1e-12)
+    fast = fg.jit(fg.grad(ours), backend="numpy")
+    for scale in (1.0, 0.5):
+        np.testing.assert_allclose(fast(scale * x), jax.grad(theirs)(scale * x), rtol=1e-12)
+
+
 def test_ppermute_sends_zeros_past_infinities():
     send = fg.vmap(lambda x: fg.ppermute(x, "i", [(1, 2)]), axis_name="i")
     np.testing.assert_array_equal(send(np.array([np.inf, 1.0, np.nan])), [0.0, 0.0, 1.0])

@@ -6,6 +6,7 @@ Long programs become several functions, because Python's compiler needs memory f
 
 from __future__ import annotations
 
+import cmath
 import functools
 import itertools
 import keyword
@@ -126,7 +127,8 @@ def generate(graph: Graph, names: Sequence[str], expected: Sequence[Any], exact:
         take_out_factors(graph)
     broadcast_once(graph)
     storage = Storage(graph)
-    all_finite = all(x - x == 0 for x in expected if isinstance(x, (float, complex)))  # else every call would give up
+    # with other results every call would give up
+    all_finite = all(cmath.isfinite(x) for x in expected if isinstance(x, (float, complex)))
     python_floats, finite_checks = python_float_values(graph) if exact and all_finite else (set(), {})
     for values in finite_checks.values():
         for v in values:

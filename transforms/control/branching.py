@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any, Final
 
 import funcgrad.numpy as fnp
@@ -13,6 +12,7 @@ from funcgrad.core import describe, is_array
 from funcgrad.errors import InputError, ShapeError
 from funcgrad.optional import loaded_jax
 from funcgrad.transforms.control.carrying import branch_avals, checked_leaves
+from funcgrad.transforms.control.outside import refuse_writes_outside
 from funcgrad.transforms.control.selecting import constant_where
 from funcgrad.transforms.control.staging import (
     Captured,
@@ -129,8 +129,10 @@ def _select_results(call: str, index: Any, branches: Sequence[Callable[..., Any]
     """Run all branches, and return for each example the result of its branch ``index``."""
     found, count = [], len(branches)
     for number, branch in enumerate(branches):
-        with constant_where(partial(_is_other_branch, call, index, number, count), [index, operands]):
-            found.append(checked_leaves(call, "the result", branch(*operands)))
+        others = _is_other_branch(call, index, number, count)
+        with refuse_writes_outside(call, branch, others), constant_where(others, [index, operands]):
+            result = branch(*operands)
+        found.append(checked_leaves(call, "the result", result))
     branch_avals(call, [(spec, [aval_of(leaf) for leaf in leaves]) for leaves, spec in found])
     results, spec = found[0]
     for number, (leaves, _) in enumerate(found[1:], 1):

@@ -10,8 +10,7 @@ import numpy as np
 
 import funcgrad.numpy as fnp
 from funcgrad import backend, tree
-from funcgrad.batching import is_batched
-from funcgrad.core import describe, is_array, plain_value
+from funcgrad.core import describe, is_array
 from funcgrad.errors import InputError, ShapeError
 from funcgrad.optional import loaded_jax
 from funcgrad.primitives.indexing import getitem
@@ -23,6 +22,7 @@ from funcgrad.transforms.control.carrying import (
     refuse_structure,
     unflatten,
 )
+from funcgrad.transforms.control.outside import refuse_writes_outside
 from funcgrad.transforms.control.selecting import constant_where
 from funcgrad.transforms.control.staging import (
     Aval,
@@ -34,6 +34,7 @@ from funcgrad.transforms.control.staging import (
     staged_call,
 )
 from funcgrad.transforms.transformed import check_functions
+from funcgrad.transforms.vectorize import is_true_for_any_example
 from funcgrad.typing import PyTree
 from funcgrad.writable import as_argument, as_results
 
@@ -274,11 +275,12 @@ def _run_while_loop(call: str, cond_fun: Callable[[Any], Any], body_fun: Callabl
         answer = _check_condition(call, cond_fun(carry.for_user()))
         if is_abstract([answer]):
             return _staged_while(call, cond_fun, body_fun, Carry(call, init))
-        if not _true_for_any_example(answer):
+        if not is_true_for_any_example(answer):
             return carry.result()
+        before = carry.leaves
         if is_batched_anywhere(answer):
-            before = carry.leaves
-            with constant_where(lambda: ~answer, [answer, *before]):  # noqa: B023 - the block calls it at once
+            done = fnp.logical_not(answer)
+            with refuse_writes_outside(call, body_fun, done), constant_where(done, [answer, *before]):
                 carry.advance(body_fun(carry.for_user()))
             carry.select(answer, before)
         else:
@@ -296,15 +298,6 @@ def _check_condition(call: str, answer: Any) -> Any:
             "reduce it with all or any."
         )
     return answer
-
-
-def _true_for_any_example(answer: Any) -> bool:
-    """Whether ``answer`` is true; if it is batched, whether it is true for any example."""
-    while is_batched_anywhere(answer):
-        if not is_batched(answer):
-            return bool(plain_value(answer).any())
-        answer = fnp.any(answer._val)
-    return bool(answer)
 
 
 def _staged_while(call: str, cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], carry: Carry) -> Any:

@@ -7,7 +7,6 @@ JAX does the same in ``jax.lax.cond``.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from operator import is_
 from typing import Any
@@ -19,18 +18,22 @@ from funcgrad.forward import ForwardTrace
 from funcgrad.reverse import ReverseTrace, number_of
 from funcgrad.shared_state import active_traces
 from funcgrad.transforms.stopping import stop_gradient
+from funcgrad.transforms.vectorize import is_true_for_any_example
 from funcgrad.writable import identity_key
 
 
-def constant_where(skipped: Callable[[], Any], operands: Any) -> AbstractContextManager[Any]:
-    """Return a block in which values from outside are constants in the examples ``skipped()``, an array of bools.
+def constant_where(skipped: Any, operands: Any) -> AbstractContextManager[Any]:
+    """Return a block in which values from outside are constants in the examples where ``skipped`` is true.
 
-    The block does nothing without reverse mode, funcgrad's or JAX's, for which ``operands`` are values of JAX.
+    The block does nothing if no example is skipped, or without reverse mode, funcgrad's or JAX's, for which
+    ``operands`` are values of JAX.
     """
     starts = {trace: trace.next_number() for trace in active_traces() if isinstance(trace, ReverseTrace)}
     if not starts and not any(map(_is_of_jax, tree.leaves(operands))):
         return nullcontext()
-    gate = _Gate(skipped(), starts)
+    if not is_true_for_any_example(skipped):
+        return nullcontext()
+    gate = _Gate(skipped, starts)
     return blocks.Block(lambda state: state._replace(gate=gate))
 
 

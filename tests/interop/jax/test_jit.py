@@ -368,6 +368,17 @@ def test_static_arguments_are_distinguished_by_type():
     close((f(1, X), f(True, X), f(1.0, X)), (X + 1, X, X + 1.0))
 
 
+@pytest.mark.parametrize("backend", ["xla", "numpy"])
+def test_static_containers_and_zeros_are_distinguished(backend):
+    kinds = jit(lambda x, n: x ** next(iter(n)), static_argnums=1, backend=backend)
+    for n in [(2,), (2.0,), (np.float64(2.0),), frozenset([2]), frozenset([2.0])]:
+        assert kinds(np.arange(3), n).dtype == (np.arange(3) ** next(iter(n))).dtype
+    sign = jit(lambda x, zero: x * np.copysign(1.0, zero), static_argnames="zero", backend=backend)
+    assert [sign(2.0, zero=zero) for zero in (0.0, -0.0, 0.0)] == [2.0, -2.0, 2.0]
+    sign = jit(lambda x, zero: x * np.copysign(1.0, zero.imag), static_argnames="zero", backend=backend)
+    assert [sign(2.0, zero=zero) for zero in (0j, complex(0.0, -0.0))] == [2.0, -2.0]
+
+
 def test_invalid_arguments_raise():
     with pytest.raises(InputError, match="jit: the first argument must be a function"):
         jit(X)

@@ -12,10 +12,11 @@ from helpers import at_least
 import funcgrad.numpy as fnp
 import funcgrad.scipy.linalg as fsl
 import funcgrad.scipy.special as fsp
-from funcgrad import control, grad, jit, scan, value_and_grad, vmap
+from funcgrad import control, custom_root, fixed_point, grad, jit, scan, value_and_grad, vmap
 from funcgrad.scipy.interpolate import LinearNDInterpolator
 from funcgrad.scipy.spatial import distance
 from funcgrad.scipy.spatial.transform import Rotation, Slerp
+from funcgrad.transforms import newton, picard
 
 X = np.array([[0.3, -1.2, 2.5], [1.0, 0.2, -0.7]])
 ONES, RISING = np.ones(3), np.array([0.0, 1.0, 2.0])
@@ -73,6 +74,7 @@ RAISING = {
     "times": (lambda t: Slerp(t * 1.0, Rotation.from_rotvec(np.eye(3)))(0.5).as_rotvec(), RISING, ONES),
     "a time": (lambda t: Slerp(RISING, Rotation.from_rotvec(np.eye(3)))(t * 1.0).as_rotvec(), 0.5, 7.0),
     "places": (lambda i: _put(fnp.astype(i * 2, int)), np.float64(0.0), np.float64(9.0)),
+    "a tangent solver": (grad(lambda a: custom_root(lambda x: a * x - 1.0, 1.0, newton, lambda g, y: y / 2)), 2.0, 3.0),
     "a step of a scan": (
         grad(lambda x: scan(lambda c, r: (c + fsp.multigammaln(r, 2), c), 0.0, x)[0]), RISING + 1, ONES / 4
     ),
@@ -100,6 +102,10 @@ def test_error_is_raised_at_each_call(fun, good, bad):
             fast(bad)
 
 
+def contraction(y, a):
+    return 0.4 * fnp.sin(y) + 0.5 * fnp.tanh(a) * y[::-1] + a
+
+
 #: Functions that branch on values.
 STEERED = {
     "a triangle": (
@@ -111,6 +117,10 @@ STEERED = {
     ),
     "a length": (lambda x: fnp.bincount((x * 1).astype(int), minlength=3), [RISING, RISING + 3, RISING * 4]),
     "places": (lambda i: _put(fnp.astype(i * 2, int)), list(map(np.float64, (0.0, 1.0, -1.0, -2.0)))),
+    "steps to a fixed point": (lambda a: fixed_point(contraction, RISING, a), [0.1, 0.9, -3.0]),
+    "steps of a batch": (vmap(grad(lambda a: fnp.sum(fixed_point(contraction, ONES, a)))), [X[0], X[1], X[0] / 9]),
+    "plain iteration": (lambda a: picard(lambda y: contraction(y, a), ONES), [0.01, 0.9, -3.0]),
+    "steps of Newton": (vmap(lambda a: newton(lambda y: y**3 - a, 1.5)), [ONES * 3, ONES * 4, ONES * 90]),
 }  # fmt: skip
 
 
@@ -228,3 +238,10 @@ def test_examples_in_a_batch_are_checked_again():
     f = jit(vmap(grad(_caught(math.log))), backend="numpy")
     for batch in (np.array([1.0, 2.0]), np.array([-1.0, -2.0]), np.array([3.0, 4.0])):
         np.testing.assert_array_equal(f(batch), vmap(grad(_caught(math.log)))(batch))
+
+
+def test_recording_of_infinite_numbers_gives_no_warning():
+    fast = jit(lambda x: fnp.sum(x) * 2.0, backend="numpy")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert [fast(x) for x in (np.array([np.inf, 1.0]), ONES)] == [np.inf, 6.0]

@@ -1017,3 +1017,63 @@ def test_returned_argument_is_a_copy(run):
     assert_close(f(x), 4.0)
     assert_close(grad(f)(x), np.array([4.0]))
     assert_close(vmap(grad(f))(x[None]), np.array([[4.0]]))
+
+
+def _branch_that_writes(x, xp):
+    kept = xp.zeros(2)
+
+    def double(y):
+        kept[0] = y * 3
+        return 2 * y
+
+    return control.cond(x > 0, double, lambda y: y, x) + kept[0]
+
+
+def _branch_that_binds(x, xp):
+    total = x * 1.0
+
+    def add(y):
+        nonlocal total
+        total = total + y
+        return y
+
+    return control.switch(xp.astype(xp.sign(x) + 1, int), [lambda y: y, lambda y: y, add], x) * total
+
+
+def _step_that_writes(x, xp):
+    kept = xp.zeros(2)
+
+    def step(y):
+        kept[:] = kept + y
+        return y * 2
+
+    return control.while_loop(lambda y: y < 3, step, x) * kept[1]
+
+
+def _counted_step_that_writes(x, xp):
+    kept = xp.zeros(2)
+
+    def step(i, y):
+        kept[1] = kept[1] + 1.0
+        return y * 2
+
+    return control.fori_loop(0, xp.astype(x, int), step, x) + kept[1]
+
+
+@pytest.mark.parametrize("xp", [fnp, np], ids=["funcgrad", "numpy"])
+@pytest.mark.parametrize("fun", [_branch_that_writes, _branch_that_binds, _step_that_writes, _counted_step_that_writes])
+def test_writes_outside_of_a_body_raise_if_examples_differ(fun, xp):
+    f = lambda x: fun(x, xp)
+    points = np.array([2.5, -0.5]) if fun in (_branch_that_writes, _branch_that_binds) else np.array([2.5, 1.0])
+    with pytest.raises(InputError, match="writes to a variable or an array that it closes over"):
+        vmap(f)(points)
+    with pytest.raises(InputError, match="writes to a variable or an array that it closes over"):
+        jit(vmap(grad(f)), backend="numpy")(points)
+    same, one = np.full(2, 2.5), np.float64(2.5)
+    if fun is not _branch_that_binds:
+        np.testing.assert_allclose(vmap(f)(same), [f(one)] * 2)
+        np.testing.assert_allclose(vmap(grad(f))(same), [grad(f)(one)] * 2)
+        fast = jit(vmap(f), backend="numpy")
+        np.testing.assert_allclose(fast(same), [f(one)] * 2)
+        with pytest.raises(InputError, match="writes to a variable or an array that it closes over"):
+            fast(points)
