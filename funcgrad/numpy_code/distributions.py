@@ -345,7 +345,10 @@ def _method(fun: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _geninvgauss_logpdf(x: Any, p: Any, b: Any) -> Any:
-    return b - math.log(2) - fnp.log(_special().kve(p, b)) + (p - 1) * fnp.log(x) - 0.5 * b * (x + 1 / x)
+    inside = fnp.greater(x, 0)
+    x = fnp.where(inside, x, 1.0)
+    constant = b - math.log(2) - fnp.log(_special().kve(p, b))
+    return fnp.where(inside, constant + (p - 1) * fnp.log(x) - 0.5 * b * (x + 1 / x), -np.inf)
 
 
 def _genhyperbolic_logpdf(x: Any, p: Any, a: Any, b: Any) -> Any:

@@ -291,7 +291,8 @@ def _rational_at_nodes(built: Callable[..., Any]) -> Callable[..., Any]:
             limit = fnp.sum(self.weights[:, None] * values) / fnp.sum(self.weights)
             found = fnp.where(fnp.isinf(flat)[:, None], limit, found)
         found = fnp.reshape(found, fnp.shape(z) + self._shape)
-        return fnp.moveaxis(found, 0, self._axis) if fnp.ndim(z) else found
+        axis = getattr(self, "_axis", 0)  # which older versions of SciPy lack
+        return fnp.moveaxis(found, 0, axis) if fnp.ndim(z) else found
 
     call.__module__ = __name__
     return call

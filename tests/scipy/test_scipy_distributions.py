@@ -566,3 +566,13 @@ def test_points_in_tuples_and_lists(name, method):
                 value, tangent = jvp(lambda t: call(kind([t, end]), *shapes), (0.3,), (1.0,))  # noqa: B023
                 np.testing.assert_allclose(value, call(kind([0.3, end]), *shapes), rtol=1e-13)
                 np.testing.assert_allclose(tangent, want[1], rtol=1e-13)
+
+
+@pytest.mark.parametrize("p", [0.4, 2.3])
+def test_geninvgauss_at_the_end_of_its_support(p):
+    for x in (0.0, np.array([0.0, 0.5])):
+        value, pullback = vjp(lambda x, p: scipy.stats.geninvgauss.pdf(x, p, 1.5), x, p)
+        np.testing.assert_allclose(value, scipy.stats.geninvgauss.pdf(x, p, 1.5), rtol=1e-13)
+        of_x, of_p = pullback(np.ones_like(value)[()])
+        assert np.ravel(of_x)[0] == 0.0
+        assert np.isfinite(of_p)

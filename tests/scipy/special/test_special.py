@@ -197,6 +197,23 @@ def third(fun):
     return grad(grad(grad(fun)))
 
 
+@pytest.mark.parametrize(("x", "gamma"), [(1.0, 0.5), (-0.7, 1.2), (0.0, 1.0)])
+@pytest.mark.parametrize("kind", [float, np.float64])
+def test_voigt_profile_of_width_zero_is_the_limit(x, gamma, kind):
+    """Lorentz's profile; in the width the profile is even, and its second derivative is that in x."""
+    point = (kind(x), kind(0.0), kind(gamma))
+    lorentz = lambda x, gamma: gamma / (np.pi * (x * x + gamma * gamma))
+    of_x, of_gamma = grad(lorentz, (0, 1))(x, gamma)
+    found = grad(scipy.special.voigt_profile, (0, 1, 2))(*point)
+    np.testing.assert_allclose(found, [of_x, 0.0, of_gamma], rtol=1e-14, atol=1e-16)
+    near = [scipy.special.voigt_profile(x, 1e-3, gamma), scipy.special.voigt_profile(x, 0.0, gamma)]
+    curvature = grad(grad(lorentz))(x, gamma)
+    np.testing.assert_allclose(2 * (near[0] - near[1]) / 1e-6, curvature, rtol=1e-3, atol=1e-5)
+    np.testing.assert_allclose(grad(grad(scipy.special.voigt_profile, 1), 1)(*point), curvature, rtol=1e-13)
+    batch = vmap(grad(scipy.special.voigt_profile))(np.full(2, x), np.array([0.0, 0.3]), np.full(2, gamma))
+    np.testing.assert_allclose(batch[0], of_x, rtol=1e-14, atol=1e-16)
+
+
 def test_third_derivatives_in_parameters():
     assert third(lambda a: fsp.gammainc(a, 3.0))(2.0) == pytest.approx(truth(lower, (2.0, 3.0), 0, 3), rel=1e-10)
     beta = truth(incomplete_beta, (2.0, 3.0, 0.3), 1, 3)

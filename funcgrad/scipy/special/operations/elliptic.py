@@ -107,7 +107,7 @@ def _elliprc_dx(x: Any, y: Any, ans: Any) -> Any:
     integral = _integral(-0.25, (1.5, 1.0), x, where(negative, 1.0, y))
     if not may_hold(negative):
         return integral
-    return where(negative, (ans - x**-0.5) / (2 * where(negative, y - x, 1.0)), integral)
+    return where(negative, (ans - 1 / sqrt(x)) / (2 * where(negative, y - x, 1.0)), integral)
 
 
 def _elliprc_dy(x: Any, y: Any, ans: Any) -> Any:

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 
 from funcgrad.kinds import elementwise, primitive
-from funcgrad.kinds.linear import real
+from funcgrad.kinds.linear import imag, real
 from funcgrad.kinds.rules import Operation
 from funcgrad.optional import special
-from funcgrad.primitives.arithmetic import absolute, clip
-from funcgrad.primitives.comparison import isinf, less, where
+from funcgrad.primitives.arithmetic import absolute, clip, divide
+from funcgrad.primitives.comparison import equal, isinf, less, where
 from funcgrad.primitives.elementwise import cos, exp, is_complex, log, sin, sinc
 from funcgrad.scipy.special.operations.convex import log1p_quotient, sinh_quotient
 from funcgrad.scipy.special.operations.partials import (
@@ -215,12 +215,28 @@ def _voigt_slope(x: Any, y: Any, z: Any, direction: Any) -> Any:
     return real(wofz(_voigt_point(x, y, z), order=1) * direction) / (2 * ROOT_PI * y * y)
 
 
+def _lorentz_slope(x: Any, z: Any, order: int, direction: Any) -> Any:
+    """Return a derivative of the profile of width 0, which is Lorentz's, as the point moves in a direction."""
+    factor = (-1) ** (order + 1) * math.factorial(order) / math.pi
+    return factor * imag(divide(direction, (x + 1j * z) ** (order + 1)))
+
+
+def _voigt(y: Any, slope: Callable[[Any], Any], at_zero: Callable[[], Any]) -> Any:
+    """Return ``slope(y)``, or at width 0 its limit."""
+    narrow = equal(y, 0)
+    return where(narrow, at_zero(), slope(where(narrow, 1.0, y)))
+
+
 voigt_profile: Operation = scipy_operation(
     "voigt_profile",
     lambda xp, x, sigma, gamma: xp.real(special(xp, "wofz")(_voigt_point(x, sigma, gamma))) / (sigma * ROOT_2PI),
-    dx=lambda x, y, z: _voigt_slope(x, y, z, 1.0),
-    dy=lambda x, y, z: real(wofz(_voigt_point(x, y, z), order=2)) / (2 * ROOT_2PI * y * y),
-    dz=lambda x, y, z: _voigt_slope(x, y, z, 1j),
+    dx=lambda x, y, z: _voigt(y, lambda y: _voigt_slope(x, y, z, 1.0), lambda: _lorentz_slope(x, z, 1, 1.0)),
+    dy=lambda x, y, z: _voigt(
+        y,
+        lambda width: real(wofz(_voigt_point(x, width, z), order=2)) / (2 * ROOT_2PI * width * width),
+        lambda: y * _lorentz_slope(x, z, 2, 1.0),
+    ),
+    dz=lambda x, y, z: _voigt(y, lambda y: _voigt_slope(x, y, z, 1j), lambda: _lorentz_slope(x, z, 1, 1j)),
 )
 
 
