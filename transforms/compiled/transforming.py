@@ -17,6 +17,7 @@ from funcgrad import backend, tree
 from funcgrad.batching import BatchTrace, named_axes
 from funcgrad.core import Primitive, Tracer, bind, replace_at
 from funcgrad.forward import ForwardTrace
+from funcgrad.numpy_code import SelfRebuilding
 from funcgrad.reverse import ReverseTrace, vjp_for_all
 from funcgrad.transforms.arguments import merge_leaves
 from funcgrad.transforms.compiled.arguments import is_number, is_setting
@@ -106,7 +107,8 @@ def recorded_function(
 
         return of
 
-    part = RecordedPart(of_inputs(fun), of_inputs(run), record, name, strict=True)
+    # a pullback that a caller keeps runs the function outside of the transform, which would rebuild it
+    part = RecordedPart(of_inputs(SelfRebuilding(fun)), of_inputs(run), record, name, strict=True)
 
     def recorded(leaves: Leaves) -> Any:
         call = Call(part)

@@ -1989,3 +1989,13 @@ def test_results_of_every_call_belong_to_caller(eager):
             assert not np.shares_memory(one, closed)
             assert not np.shares_memory(one, x)
         assert not np.shares_memory(*pair)
+
+
+def test_pullback_of_function_written_for_numpy():
+    scaled = lambda x: x * float(x[0])
+    _, pullback = vjp(recorded(scaled), X)
+    _, expected = vjp(scaled, X)
+    for ct in (X, 2 * X):
+        np.testing.assert_allclose(pullback(ct)[0], expected(ct)[0])
+    _, pullback = vjp(lambda x: 2 * recorded(scaled)(x), X)
+    np.testing.assert_allclose(pullback(X)[0], 2 * expected(X)[0])
