@@ -14,6 +14,8 @@ import scipy.stats
 from funcgrad import grad, jvp, vjp, vmap
 from funcgrad.errors import NotDifferentiableError
 
+# SciPy 1.18 deprecates the distances of its module of trees.
+pytestmark = pytest.mark.filterwarnings("ignore:.minkowski_distance:DeprecationWarning")
 X = np.random.default_rng(0).uniform(0.5, 1.5, 9)
 SIGNED = X - 1.0
 OBSERVED = np.array([12.0, 18.0, 0.0, 10.0, 25.0])
