@@ -16,7 +16,7 @@ import numpy as np
 from funcgrad import backend, tree
 from funcgrad.batching import BatchTrace
 from funcgrad.blocks import Block, current, last_entered
-from funcgrad.core import Trace, Tracer, is_in_transform
+from funcgrad.core import Trace, Tracer, describe, is_in_transform
 from funcgrad.errors import ConcretizationError, ConversionError, EscapedTracerError, FuncgradError, ReadOnlyError
 from funcgrad.numpy.concretization import RefusedInWorker, latest_rebuilt_run
 from funcgrad.numpy_code.classes import with_original_namedtuples
@@ -44,7 +44,7 @@ from funcgrad.numpy_code.translation import (
 )
 from funcgrad.numpy_code.xarrays import REBUILDER, has_adopted
 from funcgrad.shared_state import FORMAT_ERROR, pending_refusals
-from funcgrad.writable import Proxy, as_constant, is_buffer
+from funcgrad.writable import CONSTANTS, Proxy, as_constant, is_buffer
 
 _LEVELS = {
     FUNCTIONS: "with funcgrad's functions",
@@ -103,6 +103,8 @@ class Rebuilt:
                 out = built[0](*given)
             if pending_refusals:
                 _check_after_refusal(self.fun, args, kwargs, out)
+            if begins and run.memos:
+                _note_lost_writes(run)
             if around is not None:
                 pending_refusals[get_ident()] = around
             return out if type(out) in _UNREPLACED or not begins else _with_original_classes(out)
@@ -179,7 +181,7 @@ def _check_after_refusal(fun: Callable[..., Any], args: Any, kwargs: Any, out: A
         ConversionError: nothing in the result is traced, or it differs from the result for plain numbers.
     """
     message = pending_refusals.get(get_ident())
-    if not message:
+    if not message or type(message) is _LostWrite:
         return
     if Tracer not in map(type, tree.flatten(out)[0]):
         raise ConversionError(f"{message} The function continued after this error, and its result has no derivative.")
@@ -388,6 +390,28 @@ def run_or_rebuild(fun: Any, work: Callable[[Any], Any], others: tuple[Any, ...]
     return found
 
 
+class _LostWrite(str):
+    """Refusal that concerns the function around a rebuilt one, whose array has received no traced values."""
+
+    __slots__ = ()
+
+
+def _note_lost_writes(run: Run) -> None:
+    """Note it if rebuilt code, whose run ends, wrote traced values to an array from outside: they went to a buffer.
+
+    If a function around it, which runs as it is written, made the array, it must run rebuilt too.
+    """
+    for memo in run.memos.values():
+        for value, ours in memo.values():
+            if type(ours) is Tracer and type(value) is np.ndarray and ours._trace is not CONSTANTS:
+                refusal = _LostWrite(
+                    "x[...] = y: a function in a transform wrote a traced value to an array that was made outside of "
+                    f"it, got {describe(ours)}. Return the value instead."
+                )
+                pending_refusals.setdefault(get_ident(), refusal)
+                return
+
+
 def take_refusal() -> str | None:
     """Remove and return the refusal noted in this thread, which concerns the enclosing function, not the next one.
 
@@ -403,6 +427,8 @@ def restore_refusal(around: str | None, fun: Any) -> None:
     A refusal noted since was handled, or an error ended the function.
     """
     left = pending_refusals.pop(get_ident(), None)
+    if type(left) is _LostWrite and is_in_transform():
+        around = around or left
     if around is None and left == "" and (is_in_transform() or _is_own(fun)):
         around = ""  # the enclosing function may read the text, or it is called by ``fun``, a function of funcgrad
     if around is not None:
@@ -421,6 +447,11 @@ def check_refused(given: Any) -> None:
         ConversionError: it did, or it may read a number from a text that shows a traced number.
     """
     message = pending_refusals.get(get_ident())
+    if type(message) is _LostWrite:
+        fun = given.fun if type(given) is FirstCall else given
+        if _is_own(fun) or package_of(type(fun).__module__) == "funcgrad":  # among them rebuilt functions
+            return  # it made no array itself; the refusal goes on to the function around it
+        raise ConversionError(message)
     if message:
         raise ConversionError(f"{message} The function continued after this error, without the derivative.")
     if message == "" and type(given) is not Rebuilt and reads_texts(given):
@@ -454,7 +485,7 @@ def retry_rebuilt(fun: Any, given: Any, work: Callable[[Any], Any], error: Excep
     """Run ``work`` with ``fun`` rebuilt, level by level, after it raised ``error`` with ``given``."""
     level = given.level if is_rebuilt(given) else 0
     done = given.done if type(given) is FirstCall else lambda: None
-    first, before = error, None
+    first, before, lost = error, None, None
     try:
         while level < WRITABLE_ARRAYS and is_conversion(error, before) and _can_be_rebuilt(fun):
             level = WRITABLE_ARRAYS if getattr(error, "overwritten", False) else level + 1
@@ -469,6 +500,7 @@ def retry_rebuilt(fun: Any, given: Any, work: Callable[[Any], Any], error: Excep
                 before, error = error, other
             else:
                 _remember(fun, level)
+                lost = pending_refusals.get(get_ident())
                 return found
         if error is not first:
             error.__suppress_context__ = error.__cause__ is None or error.__suppress_context__
@@ -483,6 +515,8 @@ def retry_rebuilt(fun: Any, given: Any, work: Callable[[Any], Any], error: Excep
         raise error
     finally:
         pending_refusals.pop(get_ident(), None)
+        if type(lost) is _LostWrite:  # for the enclosing function
+            pending_refusals[get_ident()] = lost
         del error, first, before  # they hold this frame
 
 

@@ -2,9 +2,10 @@
 
 import math
 
+import numpy as np
 import pytest
 
-from funcgrad import grad
+from funcgrad import checkpoint, grad, hessian, jacfwd, jvp, no_grad, value_and_grad, vjp, vmap
 from funcgrad.errors import EscapedTracerError
 from funcgrad.numpy_code.replacements import Run, end_run
 
@@ -48,3 +49,50 @@ def test_value_kept_by_the_stopped_run_is_refused_in_the_next():
     with pytest.raises(EscapedTracerError) as caught:
         grad(fun)(0.5)
     assert "wrote a traced value to an object outside of it" in caught.value.__notes__[0]
+
+
+INNER = {
+    "vmap": vmap,
+    "grad": lambda f: grad(lambda y: f(y).sum()),
+    "jvp": lambda f: lambda y: jvp(f, (y,), (y,)),
+    "vjp": lambda f: lambda y: vjp(f, y),
+    "jacfwd": jacfwd,
+    "hessian": lambda f: hessian(lambda y: f(y).sum()),
+    "checkpoint": checkpoint,
+    "no_grad": no_grad,
+}
+
+
+@pytest.mark.parametrize("name", INNER)
+def test_writes_in_an_inner_transform_reach_the_array_of_the_function_around_it(name):
+    """Check that a function is rebuilt too whose array a rebuilt function inside of it writes to."""
+
+    def f(x):
+        made = np.zeros(1)
+
+        def inner(y):
+            made[0] = x * 2.0
+            return y
+
+        INNER[name](inner)(np.ones(2))
+        return made[0] * x
+
+    for _ in range(2):
+        assert value_and_grad(f)(3.0) == (18.0, 6.0 if name == "no_grad" else 12.0)
+        assert jvp(f, (3.0,), (1.0,))[1] == (6.0 if name == "no_grad" else 12.0)
+
+
+def test_arrays_that_a_function_only_works_in_may_lie_outside():
+    work = np.zeros(3)
+
+    def f(x):
+        work[:] = 2.0 * x
+        return (work**2).sum()
+
+    def g(x):
+        return grad(f)(x) @ x
+
+    x = np.array([1.0, 2.0, 3.0])
+    np.testing.assert_array_equal(hessian(f)(x), 8.0 * np.eye(3))
+    np.testing.assert_array_equal(grad(g)(x), 16.0 * x)
+    np.testing.assert_array_equal(vmap(grad(g))(np.stack([x, x])), np.stack([16.0 * x] * 2))
