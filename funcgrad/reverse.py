@@ -393,14 +393,16 @@ def operation(trace, ans, {parents}{saved}):
 """
 
 
-def record_function(fun: Callable[..., list[Any]], leaves: Sequence[Any]) -> tuple[list[Any], list[Record | None]]:
-    """Run ``fun`` on leaves of a new tape.
+def record_function(
+    fun: Callable[..., list[Any]], leaves: Sequence[Any], trace: ReverseTrace | None = None
+) -> tuple[list[Any], list[Record | None]]:
+    """Run ``fun`` on leaves of a new tape, that of ``trace`` if one is given.
 
     Returns:
         The results, and for each result its record on the tape, None if the result does not depend on the leaves.
         The pullback is ``backward`` from these records with ``len(leaves)``.
     """
-    trace = ReverseTrace()
+    trace = trace or ReverseTrace()
     try:
         outs = fun(*[trace.leaf(leaf) for leaf in leaves])
     finally:

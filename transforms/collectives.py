@@ -1,7 +1,11 @@
-"""Collectives: operations across the examples inside ``vmap(f, axis_name=...)``."""
+"""Collectives: operations across the examples inside ``vmap(f, axis_name=...)``.
+
+Each takes the name of an axis, or a tuple of names: the examples of all these axes, of which the last counts fastest.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,7 +14,7 @@ import numpy as np
 from funcgrad import backend, tree
 from funcgrad.batching import BatchTrace, named_axes
 from funcgrad.errors import AxisNameError, ShapeError
-from funcgrad.kinds.linear import reduce_sum
+from funcgrad.kinds.linear import reduce_sum, reshape
 from funcgrad.primitives import collective
 from funcgrad.primitives.comparison import where
 from funcgrad.primitives.indexing import getitem
@@ -18,15 +22,38 @@ from funcgrad.transforms.vectorize import moveaxis
 from funcgrad.typing import Array, PyTree
 
 
-def _axis(call: str, name: Any) -> BatchTrace:
+def _axes(call: str, name: Any) -> tuple[BatchTrace, ...]:
+    """Return the axes of this name, or of a tuple of names."""
     scope = named_axes.get()
+    if isinstance(name, tuple) and name not in scope:
+        return tuple(axis for part in name for axis in _axes(call, part))
     if name not in scope:
         known = ", ".join(map(repr, scope)) or "none"
         raise AxisNameError(
             f"{call}: unbound axis name {name!r}, got axes in scope: {known}. "
             f"Call it inside vmap(f, axis_name={name!r})."
         )
-    return scope[name]
+    return (scope[name],)
+
+
+def _size(over: Sequence[BatchTrace]) -> int:
+    return math.prod(axis.size for axis in over)
+
+
+def _index(over: Sequence[BatchTrace]) -> Any:
+    """Return the number of the example among those of all axes; the last axis counts fastest."""
+    index: Any = np.intp(0)
+    for axis in over:
+        index = index * axis.size + collective.axis_index(axis, np)
+    return index
+
+
+def _gather(x: Any, over: Sequence[BatchTrace]) -> Any:
+    """Stack the values of all examples along a new first axis."""
+    shape = backend.shape_of(x)
+    for axis in reversed(over):
+        x = collective.all_gather(x, over=axis, position=0)
+    return x if len(over) == 1 else reshape(x, to=(_size(over), *shape))
 
 
 def axis_index(axis_name: Any) -> Array:
@@ -41,11 +68,17 @@ def axis_index(axis_name: Any) -> Array:
         >>> vmap(lambda x: x * axis_index("i"), axis_name="i")(np.ones(3))
         array([0., 1., 2.])
     """
-    return collective.axis_index(_axis("axis_index", axis_name), np)
+    return _index(_axes("axis_index", axis_name))
 
 
-def all_gather(x: PyTree, axis_name: Any, axis: int = 0) -> PyTree:
+def all_gather(x: PyTree, axis_name: Any, axis: int = 0, tiled: bool = False) -> PyTree:
     """Stack the values of ``x`` in all examples along the axis ``axis_name``, at ``axis`` of the result.
+
+    Args:
+        x: a tree of arrays.
+        axis_name: the name of an axis, or a tuple of names.
+        axis: where the examples stand in the result.
+        tiled: join the values along the axis that they have there, in place of stacking them along a new one.
 
     Raises:
         NameError: no enclosing ``vmap`` has this axis name.
@@ -58,22 +91,21 @@ def all_gather(x: PyTree, axis_name: Any, axis: int = 0) -> PyTree:
         array([[1., 2.],
                [1., 2.]])
     """
-    over = _axis("all_gather", axis_name)
+    over = _axes("all_gather", axis_name)
 
     def stacked(leaf: Any) -> Any:
-        rank = len(backend.shape_of(leaf)) + 1
+        shape = backend.shape_of(leaf)
+        rank = len(shape) + (not tiled)
         if not -rank <= axis < rank:
             raise ShapeError(
-                f"all_gather: axis must be from {-rank} to {rank - 1} for a value of {rank - 1} axes, got {axis}. Pass "
-                "the place of the new axis."
+                f"all_gather: axis must be from {-rank} to {rank - 1} for a value of {len(shape)} axes, got {axis}. "
+                f"Pass the place of the {'joined' if tiled else 'new'} axis."
             )
-        return moveaxis(_gather(leaf, over), 0, axis % rank)
+        place = axis % rank
+        found = moveaxis(_gather(leaf, over), 0, place)
+        return reshape(found, to=(*shape[:place], -1, *shape[place + 1 :])) if tiled else found
 
     return tree.map(stacked, x)
-
-
-def _gather(x: Any, over: BatchTrace) -> Any:
-    return collective.all_gather(x, over=over, position=0)
 
 
 def psum(x: PyTree, axis_name: Any) -> PyTree:
@@ -88,7 +120,7 @@ def psum(x: PyTree, axis_name: Any) -> PyTree:
         >>> vmap(lambda x: x / psum(x, "i"), axis_name="i")(np.array([1.0, 3.0]))
         array([0.25, 0.75])
     """
-    over = _axis("psum", axis_name)
+    over = _axes("psum", axis_name)
     return tree.map(lambda leaf: reduce_sum(_gather(leaf, over), axis=(0,)), x)
 
 
@@ -104,7 +136,7 @@ def pmean(x: PyTree, axis_name: Any) -> PyTree:
         >>> vmap(lambda x: x - pmean(x, "i"), axis_name="i")(np.array([1.0, 3.0]))
         array([-1.,  1.])
     """
-    size = _axis("pmean", axis_name).size
+    size = _size(_axes("pmean", axis_name))
     return tree.map(lambda leaf: leaf / size, psum(x, axis_name))
 
 
@@ -120,7 +152,7 @@ def pmax(x: PyTree, axis_name: Any) -> PyTree:
         >>> vmap(lambda x: x - pmax(x, "i"), axis_name="i")(np.array([1.0, 3.0]))
         array([-2.,  0.])
     """
-    over = _axis("pmax", axis_name)
+    over = _axes("pmax", axis_name)
     return tree.map(lambda leaf: _gather(leaf, over).max(axis=0), x)
 
 
@@ -136,7 +168,7 @@ def pmin(x: PyTree, axis_name: Any) -> PyTree:
         >>> vmap(lambda x: x - pmin(x, "i"), axis_name="i")(np.array([1.0, 3.0]))
         array([0., 2.])
     """
-    over = _axis("pmin", axis_name)
+    over = _axes("pmin", axis_name)
     return tree.map(lambda leaf: _gather(leaf, over).min(axis=0), x)
 
 
@@ -155,13 +187,13 @@ def ppermute(x: PyTree, axis_name: Any, perm: Sequence[tuple[int, int]]) -> PyTr
         >>> vmap(lambda x: ppermute(x, "i", [(0, 1), (1, 2)]), axis_name="i")(np.array([1.0, 2.0, 3.0]))
         array([0., 1., 2.])
     """
-    over = _axis("ppermute", axis_name)
-    source, receives = np.zeros(over.size, int), np.zeros(over.size, bool)
+    over = _axes("ppermute", axis_name)
+    size = _size(over)
+    source, receives = np.zeros(size, int), np.zeros(size, bool)
     for start, stop in perm:
-        if not (0 <= start < over.size and 0 <= stop < over.size):
+        if not (0 <= start < size and 0 <= stop < size):
             raise ShapeError(
-                f"ppermute: perm must name examples from 0 to {over.size - 1}, got {(start, stop)}. Pass pairs "
-                "(from, to)."
+                f"ppermute: perm must name examples from 0 to {size - 1}, got {(start, stop)}. Pass pairs (from, to)."
             )
         if receives[stop]:
             raise ShapeError(
@@ -169,7 +201,7 @@ def ppermute(x: PyTree, axis_name: Any, perm: Sequence[tuple[int, int]]) -> PyTr
                 "psum, or send them in two calls."
             )
         source[stop], receives[stop] = start, True
-    index = axis_index(axis_name)
+    index = _index(over)
 
     def permuted(leaf: Any) -> Any:
         received = getitem(_gather(leaf, over), getitem(source, index))

@@ -66,7 +66,7 @@ class _Call:
     def rules(self) -> CustomRules:
         """Return the rules in the flat form that the primitive takes."""
         fwd, bwd = (None, None) if self.vjp is None else (self.fwd, self.bwd)
-        return CustomRules(self.name, self.run, fwd, bwd, None if self.jvp is None else self.jvp_rule)
+        return CustomRules(self.name, self.run, fwd, bwd, None if self.jvp is None else self.jvp_rule, self.fun)
 
     def run(self, *leaves: Any) -> list[Any]:
         given = _ReadOnlyViews(leaves)
@@ -191,6 +191,8 @@ class _Call:
 
     def check_leaf(self, rule: str, where: str, have: Any, aval: _Aval | None) -> Any:
         """Check a (co)tangent of one leaf, and return it in the shape and dtype that it must have."""
+        if aval is not None and not aval.inexact and getattr(have, "dtype", None) == backend.FLOAT0:
+            return None  # JAX's zero of an integer
         if aval is None or not is_array(have):
             gave, remedy = "no array for", "an array, or None for zero"
             if aval is None:

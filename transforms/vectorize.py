@@ -72,7 +72,7 @@ def vmap(
         array([ 4., 16.])
     """
     check_callable("vmap", fun, _others)
-    if not isinstance(in_axes, (int, tuple, list, type(None))):
+    if not isinstance(in_axes, (int, tuple, list, type(None))) or isinstance(in_axes, bool):
         raise InputError(
             f"vmap: in_axes must be an int, None, or a tuple with an entry per positional argument, got "
             f"{describe(in_axes)}. {_hint_for_in_axes(in_axes)}"
@@ -188,7 +188,7 @@ def _axis_and_size(leaf: Any, axis: Any, number: int, where: Where) -> tuple[int
     """Return ``axis`` of ``leaf`` as a non-negative number, and its length."""
     if not is_plain_float(leaf):
         check_leaf("vmap", leaf, lambda: where(number))
-    if not isinstance(axis, int):
+    if not isinstance(axis, int) or isinstance(axis, bool):
         raise InputError(
             f"vmap: in_axes must hold ints and None, got {describe(axis)} for {where(number)}. Name an axis."
         )
@@ -245,7 +245,7 @@ def _move_batch_axis(trace: BatchTrace, leaf: Any, axis: Any, number: int) -> An
     if type(axis) is int and axis == 0:
         return value
     rank = len(backend.shape_of(value))
-    if not isinstance(axis, int) or not -rank <= axis < rank:
+    if not isinstance(axis, int) or isinstance(axis, bool) or not -rank <= axis < rank:
         raise ShapeError(
             f"vmap: out_axes={axis!r} is out of range for result leaf {number}, which has {rank} "
             f"{'axes' if rank > 1 else 'axis'} with that of the batch. Choose an axis from {-rank} to {rank - 1}."

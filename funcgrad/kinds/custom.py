@@ -31,7 +31,7 @@ from funcgrad.errors import EscapedTracerError
 from funcgrad.kinds.linear import reduce_sum, to_batch
 from funcgrad.kinds.rules import Operation, finish_operation, transposed_vjp
 from funcgrad.optional import loaded_jax
-from funcgrad.reverse import backward, record_function, vjp_for_all
+from funcgrad.reverse import ReverseTrace, backward, record_function, vjp_for_all
 from funcgrad.writable import as_constant, as_results, is_buffer
 
 Leaves = Sequence[Any]
@@ -81,6 +81,7 @@ class CustomRules:
         fwd: ``fwd(*leaves) -> (result leaves, residuals)``; residuals are any tree.
         bwd: ``bwd(residuals, cts) -> a cotangent per leaf``, an array or None for zero; or ``DeferredCotangents``.
         jvp: ``jvp(leaves, tangents) -> (result leaves, their tangents)``, a tangent of None meaning zero.
+        function: what identifies the function in a call that its own rule makes.
     """
 
     name: str
@@ -88,6 +89,7 @@ class CustomRules:
     fwd: Callable[..., tuple[list[Any], Any]] | None = None
     bwd: Callable[[Any, list[Any]], Cotangents] | None = None
     jvp: Callable[[Leaves, Leaves], tuple[list[Any], list[Any]]] | None = None
+    function: Any = None
 
 
 def _impl(xp: Any, *leaves: Any, rules: CustomRules) -> tuple[Any, ...]:
@@ -183,8 +185,28 @@ def _recorded_jvp(rules: CustomRules, args: Leaves, traced: tuple[int, ...]) -> 
         outs[:] = values
         return pushed
 
-    _, nodes = record_function(jvp, [backend.zeros_like(args[i]) for i in traced])
+    _, nodes = record_function(jvp, [backend.zeros_like(args[i]) for i in traced], _RuleTrace(rules.function))
     return outs, nodes
+
+
+class _RuleTrace(ReverseTrace):
+    """The run of a JVP rule on a tape.
+
+    The rule of a linear function may call the function with a tangent. Then the function itself is recorded: its rule
+    would call it again, without end.
+    """
+
+    __slots__ = ("function",)
+
+    def __init__(self, function: Any) -> None:
+        super().__init__()
+        self.function = function
+
+    def process(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        """Run ``primitive`` one level out and record it, unless it is a call of the function: run this here."""
+        if primitive is _custom and self.function is not None and params["rules"].function is self.function:
+            return tuple(params["rules"].fun(*args))
+        return super().process(primitive, args, params)
 
 
 def _forward(args: Leaves, tangents: Leaves, params: dict[str, Any]) -> Any:

@@ -585,6 +585,11 @@ class TestVmap:
         with raises(ValueError, "vmap", "argument 0", "rank 0", "None"):
             fg.vmap(cube)(2.0)
 
+    @pytest.mark.parametrize("axes", [{"in_axes": True}, {"in_axes": (True,)}, {"out_axes": True}], ids=str)
+    def test_truth_values_are_no_axes(self, axes):
+        with raises((TypeError, ValueError), "vmap: (in|out)_axes"):
+            fg.vmap(lambda x: x, **axes)(np.ones((2, 3)))
+
     def test_in_axes_length(self):
         with raises(ValueError, "vmap", "in_axes", "3 entries", "2 positional"):
             fg.vmap(first, in_axes=(0, 0, 0))(np.ones(3), np.ones(3))

@@ -274,6 +274,61 @@ def test_rule_using_function_with_custom_rules():
     assert jvp(grad(sine), (1.0,), (1.0,))[1] == pytest.approx(-10 * np.sin(1.0))
 
 
+MIX = np.array([[2.0, 1.0, 0.5], [0.3, -1.0, 0.2], [0.0, 0.1, 3.0]])
+
+
+@custom_jvp
+def mixed(x):
+    return MIX @ x
+
+
+@mixed.defjvp
+def _(primals, tangents):
+    return mixed(*primals), mixed(*tangents)
+
+
+@custom_jvp
+def mixed_by_writes(n, x):
+    out = np.zeros(n)
+    for i in range(n):
+        out[i] = np.sum(MIX[i] * x)
+    return out
+
+
+@mixed_by_writes.defjvp
+def _(primals, tangents):
+    return mixed_by_writes(*primals), mixed_by_writes(primals[0], tangents[1])
+
+
+@pytest.mark.parametrize("linear", [mixed, lambda x: mixed_by_writes(3, x)], ids=["matrix", "writes"])
+def test_rule_that_calls_its_linear_function_with_the_tangent(linear):
+    ours, same = (lambda x, f=f: fnp.sum(fnp.sin(f(x * x)) * x) for f in (linear, lambda x: MIX @ x))
+    batch = np.stack([X, 2 * X])
+    calls = [
+        lambda f: (vjp(f, X)[1](1.0), jvp(f, (X,), (X,))),
+        lambda f: (grad(f)(X), hessian(f)(X), jacrev(jacrev(f))(X), linearize(f, X)[1](X)),
+        lambda f: (vmap(grad(f))(batch), grad(lambda x: fnp.sum(vmap(f)(x)))(batch)),
+        lambda f: grad(lambda x: fnp.sum(grad(lambda y: fnp.sum(grad(f)(y)))(x)))(X),
+        lambda f: jax.hessian(f)(jnp.asarray(X)),
+    ]
+    for call in calls[: None if linear is mixed else -1]:  # JAX takes no writes
+        for found, expected in zip(tree.leaves(call(ours)), tree.leaves(call(same)), strict=True):
+            np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+def test_rules_may_give_the_zero_of_an_integer_as_jax_does():
+    @custom_vjp
+    def times(n, x):
+        return n * x
+
+    zero = np.zeros((), jax.dtypes.float0)
+    times.defvjp(lambda n, x: (n * x, n), lambda n, ct: (zero, n * ct))
+    assert grad(lambda x: times(3, x))(2.0) == 3.0
+    times.defvjp(lambda n, x: (n * x, n), lambda n, ct: (zero, zero))
+    with pytest.raises(TypeError, match=r"^times: the bwd rule gave no array for argument 1"):
+        grad(lambda x: times(3, x))(2.0)
+
+
 def test_both_rules_on_one_function():
     f = custom_vjp(lambda x: x)
     f.defvjp(lambda x: (x, None), lambda _, ct: (ct * 2,))

@@ -137,7 +137,8 @@ def _select_results(call: str, index: Any, branches: Sequence[Callable[..., Any]
     results, spec = found[0]
     for number, (leaves, _) in enumerate(found[1:], 1):
         chosen = index if call == "cond" else fnp.greater_equal(index, number)
-        results = [fnp.where(chosen, new, old) for new, old in zip(leaves, results, strict=True)]
+        pairs = zip(leaves, results, strict=True)
+        results = [new if new is old else fnp.where(chosen, new, old) for new, old in pairs]
     return tree.unflatten(spec, results)
 
 

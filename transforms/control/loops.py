@@ -60,7 +60,7 @@ def scan(
         xs: a pytree of arrays with first axes of one length, or None; then ``f`` gets None.
         length: the number of steps, if ``xs`` does not tell it.
         reverse: whether to go from the last ``x`` to the first. ``ys`` keep the order of ``xs``.
-        unroll: how many steps a compiled loop takes at a time; True for all.
+        unroll: how many steps a compiled loop takes at a time; True or 0 for all.
 
     Returns:
         The last carry, and the results ``y`` of all steps, stacked along new first axes.
@@ -82,7 +82,7 @@ def scan(
     """
     check_functions("scan", f=f)
     items = _Items(xs, length)
-    _check_unroll("scan", unroll)
+    unroll = _check_unroll("scan", unroll)
     carry = Carry("scan", init)
     if is_abstract([*carry.leaves, *items.leaves]):
         return _staged_scan(f, carry, items, reverse, unroll)
@@ -340,7 +340,7 @@ def fori_loop(
         upper: an integer; without a value above ``lower`` there is no step.
         body_fun: ``body_fun(i, val) -> val``, as in ``while_loop``.
         init_val: the first value, a pytree.
-        unroll: how many steps a compiled loop takes at a time; True for all.
+        unroll: how many steps a compiled loop takes at a time; True or 0 for all.
 
     Returns:
         The last value.
@@ -358,7 +358,7 @@ def fori_loop(
     for name, bound in (("lower", lower), ("upper", upper)):
         _check_integer("fori_loop", name, bound, plain=False)
     if unroll is not None:
-        _check_unroll("fori_loop", unroll)
+        unroll = _check_unroll("fori_loop", unroll)
     if is_abstract([lower, upper]):
         return _staged_fori((lower, upper), body_fun, Carry("fori_loop", init_val), unroll)
     if is_batched_anywhere(lower) or is_batched_anywhere(upper):
@@ -424,6 +424,9 @@ def _check_integer(call: str, name: str, x: Any, *, plain: bool = True) -> Any:
     return operator.index(x) if plain else x
 
 
-def _check_unroll(call: str, unroll: Any) -> None:
-    if type(unroll) is not bool and _check_integer(call, "unroll", unroll) < 1:
-        raise ShapeError(f"{call}: unroll must be True, False or a positive integer, got {unroll}. Say 1 for none.")
+def _check_unroll(call: str, unroll: Any) -> int | bool:
+    """Return ``unroll`` as every version of JAX takes it, without 0 for all steps."""
+    steps = unroll if type(unroll) is bool else _check_integer(call, "unroll", unroll)
+    if steps < 0:
+        raise ShapeError(f"{call}: unroll must be True, False or an integer from 0, got {unroll}. Say 1 for none.")
+    return steps or steps is not False

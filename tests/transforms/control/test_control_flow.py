@@ -931,7 +931,7 @@ def test_branch_on_value_in_compiled_loop_raises_jax_error():
             ShapeError,
             r"scan: xs\['k'\] has no first axis to go through, got float64\[\]",
         ),
-        (lambda x: control.scan(lambda c, y: (c, y), x, ITEMS, unroll=0), ShapeError, r"scan: unroll must be True, "),
+        (lambda x: control.scan(lambda c, y: (c, y), x, ITEMS, unroll=-1), ShapeError, r"scan: unroll must be True, "),
         (lambda x: control.scan(lambda c, y: (c, y), x, ITEMS, unroll="a"), InputError, r"scan: unroll must be an int"),
         (lambda x: control.map(abs, x, batch_size=2), ShapeError, r"map: the first axes of xs must have one length"),
         (lambda x: control.map(abs, ITEMS * x, batch_size=-1), ShapeError, r"map: batch_size must not be negative"),
@@ -990,10 +990,28 @@ def test_mismatched_steps_raise():
         control.scan(lambda c, _: (c, next(values)), 0.0, None, 2)
 
 
+def test_what_all_branches_return_unchanged_depends_on_no_example():
+    def doubled(x, y):
+        return control.cond(x < 1, lambda x, y: (2 * x, y), lambda x, y: (x, y), x, y)
+
+    def chosen(i, y):
+        return control.switch(i, [lambda y: (y, y[0]), lambda y: (y, y[1])], y)
+
+    x, y = np.arange(3.0), np.array([0.5, 2.0])
+    assert_close(vmap(doubled, (0, None), (0, None))(x, y), (np.array([0.0, 1.0, 2.0]), y))
+    assert_close(vmap(chosen, (0, None), (None, 0))(np.array([0, 1]), y), (y, y))
+    assert_close(grad(lambda y: fnp.sum(fnp.sin(vmap(doubled, (0, None))(x, y)[1])))(y), 3 * np.cos(y))
+
+
 def test_only_loops_between_plain_integers_are_unrolled():
     with pytest.raises(ShapeError, match=r"^fori_loop: only a loop between plain integers can be unrolled, got "):
         jax.jit(lambda n, x: control.fori_loop(0, n, lambda i, v: v * x, x, unroll=2))(3, 2.0)
-    assert_close(jax.jit(lambda x: control.fori_loop(0, 3, lambda i, v: v * x, x, unroll=2))(2.0), 16.0)
+    for unroll in (2, 0, True):
+        assert_close(jax.jit(lambda x, n=unroll: control.fori_loop(0, 3, lambda i, v: v * x, x, unroll=n))(2.0), 16.0)
+        assert_close(
+            jax.jit(lambda x, n=unroll: control.scan(lambda c, y: (c * y, c), x, ITEMS, unroll=n)[0])(2.0),
+            control.scan(lambda c, y: (c * y, c), 2.0, ITEMS)[0],
+        )
 
 
 @pytest.mark.parametrize(
