@@ -13,7 +13,7 @@ from funcgrad.errors import InputError, ShapeError
 from funcgrad.optional import loaded_jax
 from funcgrad.transforms.control.carrying import branch_avals, checked_leaves
 from funcgrad.transforms.control.outside import refuse_writes_outside
-from funcgrad.transforms.control.selecting import constant_where
+from funcgrad.transforms.control.selecting import call_where_needed
 from funcgrad.transforms.control.staging import (
     Captured,
     as_jax_aval,
@@ -130,8 +130,8 @@ def _select_results(call: str, index: Any, branches: Sequence[Callable[..., Any]
     found, count = [], len(branches)
     for number, branch in enumerate(branches):
         others = _is_other_branch(call, index, number, count)
-        with refuse_writes_outside(call, branch, others), constant_where(others, [index, operands]):
-            result = branch(*operands)
+        with refuse_writes_outside(call, branch, others):
+            result = call_where_needed(branch, operands, others, [index, operands])
         found.append(checked_leaves(call, "the result", result))
     branch_avals(call, [(spec, [aval_of(leaf) for leaf in leaves]) for leaves, spec in found])
     results, spec = found[0]

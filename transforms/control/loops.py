@@ -23,7 +23,7 @@ from funcgrad.transforms.control.carrying import (
     unflatten,
 )
 from funcgrad.transforms.control.outside import refuse_writes_outside
-from funcgrad.transforms.control.selecting import constant_where
+from funcgrad.transforms.control.selecting import call_where_needed
 from funcgrad.transforms.control.staging import (
     Aval,
     Captured,
@@ -280,8 +280,8 @@ def _run_while_loop(call: str, cond_fun: Callable[[Any], Any], body_fun: Callabl
         before = carry.leaves
         if is_batched_anywhere(answer):
             done = fnp.logical_not(answer)
-            with refuse_writes_outside(call, body_fun, done), constant_where(done, [answer, *before]):
-                carry.advance(body_fun(carry.for_user()))
+            with refuse_writes_outside(call, body_fun, done):
+                carry.advance(call_where_needed(body_fun, (carry.for_user(),), done, [answer, *before]))
             carry.select(answer, before)
         else:
             carry.advance(body_fun(carry.for_user()))

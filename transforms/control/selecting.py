@@ -7,6 +7,7 @@ JAX does the same in ``jax.lax.cond``.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from operator import is_
 from typing import Any
@@ -22,15 +23,25 @@ from funcgrad.transforms.vectorize import is_true_for_any_example
 from funcgrad.writable import identity_key
 
 
-def constant_where(skipped: Any, operands: Any) -> AbstractContextManager[Any]:
-    """Return a block in which values from outside are constants in the examples where ``skipped`` is true.
+def call_where_needed(fun: Callable[..., Any], args: tuple[Any, ...], skipped: Any, operands: Any) -> Any:
+    """Call ``fun(*args)``; values from outside are constants in the examples where ``skipped`` is true.
 
-    The block does nothing if no example is skipped, or without reverse mode, funcgrad's or JAX's, for which
-    ``operands`` are values of JAX.
+    This does nothing if no example is skipped, or without reverse mode, funcgrad's or JAX's. JAX's shows in
+    ``operands``, or in the result if ``fun`` closes over the values of JAX: then ``fun`` is called again.
     """
     starts = {trace: trace.next_number() for trace in active_traces() if isinstance(trace, ReverseTrace)}
-    if not starts and not any(map(_is_of_jax, tree.leaves(operands))):
-        return nullcontext()
+    if starts or any(map(_is_of_jax, tree.leaves(operands))):
+        with _constant_where(skipped, starts):
+            return fun(*args)
+    result = fun(*args)
+    if any(map(_is_of_jax, tree.leaves(result))):
+        with _constant_where(skipped, starts):
+            return fun(*args)
+    return result
+
+
+def _constant_where(skipped: Any, starts: dict[ReverseTrace, int]) -> AbstractContextManager[Any]:
+    """Return a block in which values from outside are constants in the examples where ``skipped`` is true."""
     if not is_true_for_any_example(skipped):
         return nullcontext()
     gate = _Gate(skipped, starts)

@@ -509,6 +509,20 @@ def test_untaken_branch_gives_no_nan_to_values_that_all_examples_share():
         assert_close(grad(total)(2.0, xs), np.float64(-0.5))
         assert_close(jit(grad(total))(2.0, xs), np.float64(-0.5))
         assert_close(grad(grad(total))(2.0, xs), np.float64(-0.125))
+        assert_close(jax.grad(total)(jnp.asarray(2.0), xs), jnp.asarray(-0.5))
+        assert_close(jax.jit(jax.hessian(total))(jnp.asarray(2.0), xs), jnp.asarray(-0.125))
+
+
+def test_steps_after_the_end_give_no_nan_to_values_of_jax_that_the_body_closes_over():
+    def total(c, ends):
+        def step(s):
+            return s[0] + 1.0, s[1] + fnp.sqrt(c * (s[2] - s[0])), s[2]
+
+        return vmap(lambda n: control.while_loop(lambda s: s[0] < s[2], step, (0.0, 1.0, n))[1])(ends).sum()
+
+    ends = np.array([0.0, 3.0])
+    with np.errstate(all="ignore"):
+        assert_close(jax.grad(total)(jnp.asarray(2.0), ends), jnp.asarray(grad(total)(2.0, ends)))
 
 
 @pytest.mark.parametrize(
