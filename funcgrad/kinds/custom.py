@@ -8,14 +8,15 @@ missing, the module transposes the VJP rule, which is linear in the cotangents, 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from funcgrad import backend, tree
-from funcgrad.batching import BatchTrace
+from funcgrad.batching import BatchTrace, named_axes
 from funcgrad.core import (
     Primitive,
     Tracer,
@@ -227,16 +228,18 @@ def _batch(within: BatchTrace, args: Leaves, batched: tuple[bool, ...], params: 
     """Make the same call on whole batches.
 
     Every rule runs inside the ``vmap`` itself while the ``vmap`` is open, so that the rule may close over its values
-    and use its axis name. A pullback that is called later runs in a new ``BatchTrace``.
+    and use its axis name. A pullback that is called later runs in a new ``BatchTrace`` of this name.
     """
     rules: CustomRules = params["rules"]
     flags = list(batched)
+    names = [name for name, trace in named_axes.get().items() if trace is within]
+    batch = partial(_open_batch, within, names)
 
     def fun(*leaves: Any) -> list[Any]:
-        return _mapped(within, rules.fun, leaves, flags)
+        return _mapped(batch, rules.fun, leaves, flags)
 
     def fwd(*leaves: Any) -> tuple[list[Any], Any]:
-        with _open_batch(within) as trace:
+        with batch() as trace:
             outs, residuals = rules.fwd(*_wrap(trace, leaves, flags))  # type: ignore[misc]
             kept, spec = tree.flatten(residuals)
             hidden = are_tracers_of(trace, kept)
@@ -251,7 +254,7 @@ def _batch(within: BatchTrace, args: Leaves, batched: tuple[bool, ...], params: 
                 n = len(values)
                 return _choose(rules.bwd(tree.unflatten(spec, xs[:n]), list(xs[n:])), indices)  # type: ignore[misc]
 
-            pulled = _mapped(within, one, [*values, *cts], [*hidden, *[True] * len(cts)])
+            pulled = _mapped(batch, one, [*values, *cts], [*hidden, *[True] * len(cts)])
             pairs = zip(pulled, indices, strict=True)
             return [ct if flags[i] or ct is None else reduce_sum(ct, axis=(0,)) for ct, i in pairs]
 
@@ -262,7 +265,7 @@ def _batch(within: BatchTrace, args: Leaves, batched: tuple[bool, ...], params: 
             outs, pushed = rules.jvp(xs[: len(leaves)], xs[len(leaves) :])  # type: ignore[misc]
             return [*outs, *pushed]
 
-        both = _mapped(within, one, [*leaves, *tangents], [*flags, *flags])
+        both = _mapped(batch, one, [*leaves, *tangents], [*flags, *flags])
         half = len(both) // 2
         return both[:half], both[half:]
 
@@ -277,16 +280,18 @@ def _batch(within: BatchTrace, args: Leaves, batched: tuple[bool, ...], params: 
 
 
 @contextmanager
-def _open_batch(within: BatchTrace) -> Generator[BatchTrace]:
-    """Context manager: the trace of the ``vmap`` of a rule, or after its end a new trace of the same size."""
+def _open_batch(within: BatchTrace, names: Sequence[Any]) -> Generator[BatchTrace]:
+    """Context manager: the trace of the ``vmap`` of a rule, or after its end a new one of the same size and name."""
     if within.open or join_repetition(within.level):
         yield within
-    else:
-        trace = BatchTrace(within.size)
-        try:
-            yield trace
-        finally:
-            trace.close()
+        return
+    trace, scope = BatchTrace(within.size), named_axes.get()
+    named_axes.set({**scope, **dict.fromkeys(names, trace)})
+    try:
+        yield trace
+    finally:
+        named_axes.set(scope)
+        trace.close()
 
 
 def _wrap(trace: BatchTrace, leaves: Leaves, flags: Sequence[bool]) -> list[Any]:
@@ -306,9 +311,14 @@ def _with_batch_axis(trace: BatchTrace, x: Any) -> Any:
     return x._val if type(x) is Tracer and x._trace is trace else to_batch(x, trace.size)
 
 
-def _mapped(within: BatchTrace, fun: Callable[..., list[Any]], leaves: Leaves, flags: Sequence[bool]) -> list[Any]:
-    """Map ``fun`` over a batch, with leading batch axes in arguments and results."""
-    with _open_batch(within) as trace:
+def _mapped(
+    batch: Callable[[], AbstractContextManager[BatchTrace]],
+    fun: Callable[..., list[Any]],
+    leaves: Leaves,
+    flags: Sequence[bool],
+) -> list[Any]:
+    """Map ``fun`` over the trace that ``batch`` opens, with leading batch axes in arguments and results."""
+    with batch() as trace:
         return [_with_batch_axis(trace, out) for out in fun(*_wrap(trace, leaves, flags))]
 
 

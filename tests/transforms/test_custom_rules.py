@@ -531,6 +531,27 @@ def test_collectives_inside_rules():
     np.testing.assert_array_equal(vmap(grad(f), axis_name="i")(x), [0.25, 0.25])
 
 
+def test_collectives_in_a_pullback_after_the_end_of_the_vmap():
+    def share(module, lib, xp):
+        f = module.custom_vjp(lambda x: x / lib.psum(x, "i"))
+        f.defvjp(
+            lambda x: (x / lib.psum(x, "i"), x),
+            lambda x, ct: ((ct - lib.psum(ct * x, "i") / lib.psum(x, ("i", "j"))) / lib.psum(x, "i"),),
+        )
+        return module.vmap(module.vmap(lambda x: xp.sin(x) * f(x), axis_name="i"), axis_name="j")
+
+    class Lib:
+        custom_vjp, vmap, psum = custom_vjp, vmap, psum
+
+    x = np.array([[1.0, 3.0, 0.5], [2.0, 0.1, 0.7]])
+    ours, theirs = share(Lib, Lib, fnp), share(jax, jax.lax, jnp)
+    np.testing.assert_allclose(vjp(ours, x)[1](x * x)[0], jax.vjp(theirs, x)[1](x * x)[0], rtol=1e-12)
+    np.testing.assert_allclose(jacrev(ours)(x), jax.jacrev(theirs)(x), rtol=1e-12)
+    np.testing.assert_allclose(
+        vmap(grad(lambda x: ours(x).sum()))(np.stack([x, x]))[1], jax.grad(lambda x: theirs(x).sum())(x), rtol=1e-12
+    )
+
+
 def test_no_grad_and_stop_gradient():
     f = with_rules("vjp")
     assert grad(lambda x: no_grad(f)(x, 1.0) + x)(2.0) == 1.0
