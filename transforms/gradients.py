@@ -216,7 +216,7 @@ def _differentiate(fun: Callable[..., Any], options: Options, args: Any, kwargs:
         mine = type(out) is Tracer and out._trace is trace
     value = out._val if mine else out
     one = _ONE
-    if type(value) is not np.float64 or options.holomorphic:
+    if (type(value) is not np.float64 and type(value) is not float) or options.holomorphic:
         if type(value) is Tracer and not value._trace.open:
             check_open(value)
         if options.holomorphic or aval_of(value) not in _FLOAT64_AVALS:

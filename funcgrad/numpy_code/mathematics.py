@@ -249,35 +249,58 @@ def python_function(module: str, name: str) -> Any:
     if traced_function is None:
         return plain
     convert = None if name in _OF_SEQUENCES else _ASKED[module]
-
     if name in _UNARY:
-        operation = getattr(traced_function, "compute", traced_function)
-        of_float = with_values(operation, kernel=plain) if hasattr(operation, "text") else None
+        return _of_one_number(plain, traced_function, convert)
+    if module == "math" and name == "log":
+        natural, general = _of_one_number(plain, fnp.log, convert), _of_arguments(plain, traced_function, convert)
+        return wraps(plain)(lambda *args: natural(*args) if len(args) == 1 else general(*args))
+    return _of_arguments(plain, traced_function, convert)
 
-        @wraps(plain)
-        def one(x: Any, /) -> Any:
-            number = x._val if type(x) is Tracer else x
-            if of_float is not None and type(number) is float and number is not x and x._trace.fast_counter is not None:
-                return of_float(x)  # computed once, by Python's function
-            if number is x and type(x) in _NUMBERS:
-                return plain(x)
-            if type(number) in _NUMBERS and x._trace.is_bit_exact:  # a recording computes with NumPy's numbers
-                return _with_python_errors(plain, traced_function, x)
-            if type(number) in _NUMBERS:
-                found = plain(number)  # which raises the errors that programs catch
-                if type(made := traced_function(x)) is not Tracer:
-                    return found
-                made._val, made.aval = found, None  # the tracer is new, so nothing else refers to it
-                return made
-            if type(plain_value(x)) in _NUMBERS:
-                return _as_python_numbers(_with_python_errors(plain, traced_function, x))
-            (x,) = _as_asked(convert, (number_from_method(x, "__float__"),))
-            return _as_python_numbers(_with_python_errors(plain, traced_function, x)) if is_traced(x) else plain(x)
 
-        return one
+def _with_kernel(traced_function: Callable[..., Any], plain: Callable[..., Any]) -> Any:
+    """Return the operation of ``traced_function`` with ``plain`` in place of its kernel; None for other functions."""
+    operation = getattr(traced_function, "compute", traced_function)
+    return with_values(operation, kernel=plain) if hasattr(operation, "text") else None
+
+
+def _of_one_number(
+    plain: Callable[..., Any], traced_function: Callable[..., Any], convert: Any
+) -> Callable[[Any], Any]:
+    """Return the function ``plain`` of one number, for traced numbers too."""
+    of_float = _with_kernel(traced_function, plain)
+    frequent = float if of_float is not None else None  # the class of its numbers
+
+    @wraps(plain)
+    def one(x: Any, /) -> Any:
+        if type(x) is Tracer and type(x._val) is frequent and x._trace.fast_counter is not None:
+            return of_float(x)  # computed once, by Python's function
+        number = x._val if type(x) is Tracer else x
+        if number is x and type(x) in _NUMBERS:
+            return plain(x)
+        if type(number) in _NUMBERS and x._trace.is_bit_exact:  # a recording computes with NumPy's numbers
+            return _with_python_errors(plain, traced_function, x)
+        if type(number) in _NUMBERS:
+            found = plain(number)  # which raises the errors that programs catch
+            if type(made := traced_function(x)) is not Tracer:
+                return found
+            made._val, made.aval = found, None  # the tracer is new, so nothing else refers to it
+            return made
+        if type(plain_value(x)) in _NUMBERS:
+            return _as_python_numbers(_with_python_errors(plain, traced_function, x))
+        (x,) = _as_asked(convert, (number_from_method(x, "__float__"),))
+        return _as_python_numbers(_with_python_errors(plain, traced_function, x)) if is_traced(x) else plain(x)
+
+    return one
+
+
+def _of_arguments(plain: Callable[..., Any], traced_function: Callable[..., Any], convert: Any) -> Callable[..., Any]:
+    """Return the function ``plain`` of any arguments, for traced numbers too."""
+    of_floats = _with_kernel(traced_function, plain)
 
     @wraps(plain)
     def either(*args: Any, **kwargs: Any) -> Any:
+        if of_floats is not None and not kwargs and len(args) == 2 and _are_floats_of_one_run(args):
+            return of_floats(*args)
         args = tuple([x if type(x) in _KNOWN else number_from_method(_as_list(x), "__float__") for x in args])
         if any(is_traced(x) for x in args):
             args = _as_asked(convert, args)
@@ -287,6 +310,19 @@ def python_function(module: str, name: str) -> Any:
         return _as_python_numbers(traced_function(*args, **kwargs)) if traced else plain(*args, **kwargs)
 
     return either
+
+
+def _are_floats_of_one_run(args: tuple[Any, ...]) -> bool:
+    """Whether arguments are Python numbers, some traced by one plain run: Python's function computes the result."""
+    trace = None
+    for x in args:
+        if type(x) is Tracer:
+            if type(x._val) is not float or x._trace.fast_counter is None or (trace or x._trace) is not x._trace:
+                return False
+            trace = x._trace
+        elif type(x) is not float:
+            return False
+    return trace is not None
 
 
 def _as_asked(convert: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:

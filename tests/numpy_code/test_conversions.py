@@ -4,6 +4,7 @@ import cmath
 import collections.abc
 import functools
 import math
+import re
 from collections.abc import Sized
 from decimal import Decimal
 from fractions import Fraction
@@ -15,7 +16,7 @@ import pandas as pd
 import pytest
 from helpers import differences
 
-from funcgrad import grad, hessian, jvp, value_and_grad, vmap
+from funcgrad import grad, hessian, jacfwd, jvp, value_and_grad, vmap
 from funcgrad.errors import ConversionError
 from funcgrad.numpy_code.conversions import with_writable_results
 
@@ -296,6 +297,46 @@ def test_functions_of_math_compute_in_double_precision(name, dtype):
     exact = grad(f)(x.astype(np.float64))
     np.testing.assert_allclose(slope, exact, rtol=2e-3 if dtype == np.float16 else 1e-6)
     np.testing.assert_allclose(vmap(grad(f))(np.stack([x, x])), [exact] * 2, rtol=2e-3 if dtype == np.float16 else 1e-6)
+
+
+OF_TWO_NUMBERS = {
+    "log": lambda x, y: math.log(x) * y,
+    "log of a base": lambda x, y: math.log(x, y),
+    "atan2": lambda x, y: math.atan2(x, y) + math.atan2(1.5, x) - math.atan2(y, 2),
+    "pow": lambda x, y: math.pow(x, y) + math.pow(2, x) * math.pow(y, 3),
+    "fmod": lambda x, y: math.fmod(5.0 * x, y) * math.fmod(7.0, x),
+    "copysign": lambda x, y: math.copysign(x * y, -y) * math.copysign(2.0, -x),
+    "hypot": lambda x, y: math.hypot(x, y) * math.hypot(x, 2.0, y),
+}
+
+
+@pytest.mark.parametrize("start", [0.8, np.float64(0.8)], ids=["float", "float64"])
+@pytest.mark.parametrize("name", OF_TWO_NUMBERS)
+def test_functions_of_two_numbers(name, start):
+    fun = OF_TWO_NUMBERS[name]
+    value, slopes = value_and_grad(fun, (0, 1))(start, 1.7)
+    assert value == fun(0.8, 1.7)
+    near = [((fun(0.8 + h, 1.7 + k) - fun(0.8 - h, 1.7 - k)) / 2e-6) for h, k in ((1e-6, 0.0), (0.0, 1e-6))]
+    np.testing.assert_allclose(slopes, near, rtol=1e-8, atol=1e-9)
+    np.testing.assert_allclose([jacfwd(fun, i)(start, 1.7) for i in (0, 1)], slopes, rtol=1e-14)
+    both = hessian(fun, (0, 1))(start, 1.7)
+    near = [
+        [(grad(fun, i)(0.8 + h, 1.7 + k) - grad(fun, i)(0.8 - h, 1.7 - k)) / 2e-6 for h, k in ((1e-6, 0), (0, 1e-6))]
+        for i in (0, 1)
+    ]
+    np.testing.assert_allclose(both, near, rtol=1e-7, atol=1e-8)
+    np.testing.assert_allclose(grad(lambda y: grad(fun)(start, y))(1.7), both[0][1], rtol=1e-13)
+    np.testing.assert_allclose(vmap(grad(fun, (0, 1)))(np.full(2, 0.8), np.full(2, 1.7)), np.transpose([slopes] * 2))
+
+
+@pytest.mark.parametrize(
+    "fun", [lambda x: math.pow(x, 0.5), lambda x: math.log(x), lambda x: math.fmod(1.0, x + 1), lambda x: math.log()]
+)
+def test_errors_of_functions_of_two_numbers_are_those_of_python(fun):
+    with pytest.raises((ValueError, TypeError)) as plain:
+        fun(-1.0)
+    with pytest.raises(type(plain.value), match=re.escape(str(plain.value))):
+        grad(fun)(-1.0)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float16, np.complex64])
