@@ -33,6 +33,9 @@ class Runner(Protocol):
     def run(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any], /) -> Any:
         """Compute the result of an operation."""
 
+    def mark(self) -> Callable[[], None]:
+        """Return a function that makes the runner forget the operations from now on: they will be done again."""
+
 
 class PassWatcher(Protocol):
     """Object that calls the VJP rules of one backward pass."""

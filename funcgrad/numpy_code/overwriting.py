@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad.batching import BatchTrace
-from funcgrad.blocks import Block, Watcher, current, end_early, forget_ended
+from funcgrad.blocks import Block, Watcher, current, end_early, forget_ended, last_entered
 from funcgrad.core import Primitive, Trace
 from funcgrad.errors import ConversionError
 from funcgrad.forward import ForwardTrace
@@ -35,12 +35,17 @@ class FirstCall:
     Args:
         fun: a function.
         done: called if operations were looked at and no array was changed.
+
+    Attributes:
+        rewind: makes a runner of operations forget those since this object was made; None without a runner.
     """
 
-    __slots__ = ("done", "fun")
+    __slots__ = ("done", "fun", "rewind")
 
     def __init__(self, fun: Any, done: Callable[[], None]) -> None:
         self.fun, self.done = fun, done
+        runner = current().runner if last_entered() is not None else None
+        self.rewind = runner and runner.mark()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the function.

@@ -492,8 +492,11 @@ def retry_rebuilt(fun: Any, given: Any, work: Callable[[Any], Any], error: Excep
             _log("%r is run %s: %s", fun, _LEVELS[level], error)
             try:
                 pending_refusals.pop(get_ident(), None)
+                if type(given) is FirstCall and given.rewind is not None:
+                    given.rewind()
                 built = Rebuilt(fun, level)
-                found = work(FirstCall(built, done))
+                given = FirstCall(built, done)
+                found = work(given)
                 if pending_refusals:
                     check_refused(built)
             except Exception as other:

@@ -80,8 +80,27 @@ class _Runner:
         finally:
             self._inside.discard(here)
 
+    def mark(self) -> Callable[[], None]:
+        """Return a function that makes the runner forget the operations from now on: they will be done again."""
+        count, outer = self.count(), self._outer and self._outer.mark()
+
+        def rewind() -> None:
+            self.forget_from(count)
+            if outer is not None:
+                outer()
+
+        return rewind
+
     def compute_observed(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Compute the result of an operation that is not inside a kernel."""
+        raise NotImplementedError
+
+    def count(self) -> int:
+        """Return the number of operations done."""
+        raise NotImplementedError
+
+    def forget_from(self, count: int) -> None:
+        """Forget the operations from this number on."""
         raise NotImplementedError
 
     def compute(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
@@ -112,6 +131,15 @@ class _FirstRunner(_Runner):
             self._makers[id(ans)] = (weakref.ref(ans), number)
         return ans
 
+    def count(self) -> int:
+        return len(self._memory.operations)
+
+    def forget_from(self, count: int) -> None:
+        memory = self._memory
+        del memory.operations[count:]
+        memory.kept = {number: ans for number, ans in memory.kept.items() if number < count}
+        self._makers = {key: made for key, made in self._makers.items() if made[1] < count}
+
 
 class _RepeatRunner(_Runner):
     """Runner of a repetition; it returns the kept results, in order, and computes the others."""
@@ -129,3 +157,9 @@ class _RepeatRunner(_Runner):
         if number in memory.kept:
             return memory.kept[number]
         return self.compute(primitive, args, params)
+
+    def count(self) -> int:
+        return self.done
+
+    def forget_from(self, count: int) -> None:
+        self.done = count

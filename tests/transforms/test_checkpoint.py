@@ -1092,3 +1092,45 @@ def test_closure_saved_by_custom_rule_is_compared(rule):
     held[:] = 100.0
     with pytest.raises(ReplayError, match="other numbers saved by a function with own derivative rules"):
         pullback(np.ones(3))
+
+
+def with_rows(inner, x):
+    return np.sum(vmap(lambda row: inner(row[0]) + inner(row[1]), in_axes=1)(np.stack([x, x * x])) * x)
+
+
+def with_caught_error(inner, x):
+    try:
+        return grad(lambda y: math.log(y - 10.0) * x[0])(x[0])
+    except ValueError:
+        return grad(inner)(x[0]) * x[1]
+
+
+@pytest.mark.parametrize("policy", [policies.dots_saveable, policies.save_smaller_than(100)])
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda inner, x: np.sum(vmap(inner)(x * x) * x),
+        with_rows,
+        lambda inner, x: hessian(inner)(x[0]) * x[1],
+        lambda inner, x: checkpoint(inner, policy=policies.dots_saveable)(x[0]) * x[1],
+        with_caught_error,
+    ],
+)
+def test_first_calls_of_inner_functions_that_are_run_again_rebuilt(use, policy):
+    def made():
+        def fun(x):
+            w = x * 2.0
+
+            def inner(y):
+                out = np.zeros(2)
+                out[0] = y * y * w[0]
+                out[1] = math.sin(y) * w[1]
+                return out @ out
+
+            return use(inner, x)
+
+        return fun
+
+    x = np.array([0.3, 0.7])
+    np.testing.assert_allclose(grad(checkpoint(made(), policy=policy))(x), grad(made())(x), rtol=1e-12)
+    np.testing.assert_allclose(hessian(checkpoint(made(), policy=policy))(x), hessian(made())(x), rtol=1e-12)
