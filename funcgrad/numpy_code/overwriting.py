@@ -45,7 +45,7 @@ class FirstCall:
     def __init__(self, fun: Any, done: Callable[[], None]) -> None:
         self.fun, self.done = fun, done
         runner = current().runner if last_entered() is not None else None
-        self.rewind = runner and runner.mark()
+        self.rewind = None if runner is None else runner.mark()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the function.
