@@ -199,6 +199,19 @@ def _sbevd(ab: Any, compute_v: int = 1, lower: int = 0, **options: Any) -> tuple
     return values, vectors * signs, 0
 
 
+def _sbevx(
+    ab: Any, vl: float, vu: float, il: int, iu: int, compute_v: int = 1, range: int = 2, lower: int = 0, **options: Any
+) -> tuple[Any, Any, int, Any, int]:
+    """Compute LAPACK's ``sbevx`` and ``hbevx``: some eigenvalues of a banded matrix, by value (1) or by index (2)."""
+    limits = (float(vl), float(vu)) if range == 1 else (int(il) - 1, int(iu) - 1)
+    values, vectors = fnp.linalg.eigh(_symmetric(ab, lower))
+    chosen = own("scipy.linalg.factors").wanted_slice(values, *((None, limits) if range == 1 else (limits, None)))
+    values, vectors = values[chosen], vectors[:, chosen]
+    options = {"lower": bool(lower), "select": "v" if range == 1 else "i", "select_range": limits}
+    signs = own("scipy.linalg.operations").phases(vectors, ab, call="eig_banded", options=tuple(options.items()))
+    return values, vectors * signs, len(values), None, 0
+
+
 def _hausdorff(u: Any, v: Any, *rest: Any) -> tuple[Any, int, int]:
     """Compute ``_hausdorff.directed_hausdorff``: the distance of two points, whose indices are constants."""
     find = import_scipy("spatial.distance.directed_hausdorff", "scipy.spatial._hausdorff").directed_hausdorff
@@ -301,6 +314,7 @@ _KERNELS: dict[tuple[str, str], Callable[..., Any]] = {
             (_pbtrf, "spbtrf dpbtrf cpbtrf zpbtrf"),
             (_potrs, "spotrs dpotrs"),
             (_sbevd, "ssbevd dsbevd chbevd zhbevd"),
+            (_sbevx, "ssbevx dsbevx chbevx zhbevx"),
         )
         for name in names.split()
     },

@@ -306,7 +306,7 @@ def _standard(a: Array, b: Array, lower: bool, type: int) -> tuple[Array, Array]
     return adjoint(factor) @ whole @ factor, factor
 
 
-def _wanted_slice(w: Array, by_index: Any, by_value: Any) -> slice:
+def wanted_slice(w: Array, by_index: Any, by_value: Any) -> slice:
     """Return the slice of the wanted eigenvalues, which ascend; its length is the same for all examples of a vmap."""
     if by_value is not None:
         low, high = by_value
@@ -363,12 +363,12 @@ def eigh(
     uplo = "L" if lower or factor is not None else "U"
     if eigvals_only:
         w = fnp.linalg.eigvalsh(matrix, uplo)
-        return w[..., _wanted_slice(w, subset_by_index, subset_by_value)]
+        return w[..., wanted_slice(w, subset_by_index, subset_by_value)]
     if factor is None and subset_by_index is subset_by_value is None:
         w, v = prim.scipy_eigh(matrix, lower=bool(lower), driver=driver)
         return w, v
     w, v = fnp.linalg.eigh(matrix, uplo)
-    part = _wanted_slice(w, subset_by_index, subset_by_value)
+    part = wanted_slice(w, subset_by_index, subset_by_value)
     w, v = w[..., part], v[..., :, part]
     if factor is not None:
         v = factor @ v if type == 3 else divide_by_triangle(factor, v, True, "C")
