@@ -7,6 +7,7 @@ written for JAX or in the body of a compiled loop.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from typing import Any
 
 from funcgrad import backend, blocks
@@ -18,6 +19,10 @@ from funcgrad.shared_state import note_refusal
 Prepare = Callable[[Primitive, Sequence[Any], dict[str, Any]], tuple[Sequence[Any], dict[str, Any]]]
 #: ``watch(primitive, args, params)`` is called after each operation.
 Watch = Callable[[Primitive, Sequence[Any], dict[str, Any]], None]
+
+
+#: Run of the innermost body of a compiled loop or branch that is running. What is made there belongs to it.
+innermost_body: ContextVar[LiftedTrace | None] = ContextVar("innermost_body", default=None)
 
 
 class LiftedTrace(Trace):
@@ -79,6 +84,9 @@ class LiftedTrace(Trace):
 
     def wrap(self, value: Any) -> Tracer:
         """Return ``value`` as a tracer; in a ``no_grad`` that began after this run it is a constant for JAX too."""
+        body = innermost_body.get()
+        if body is not None and self.level < body.level:
+            return body.wrap(value)
         if self.level < blocks.current().min_level:
             value = backend.detached(backend.library_of(value), value)
         return tracer_of(value, self)

@@ -36,7 +36,7 @@ from funcgrad.errors import InputError, NotDifferentiableError
 from funcgrad.kinds.rules import Operation, finish_operation
 from funcgrad.optional import loaded_jax
 from funcgrad.reverse import call_vjp, vjp_for_all
-from funcgrad.transforms.lifting import LiftedTrace
+from funcgrad.transforms.lifting import LiftedTrace, innermost_body
 from funcgrad.writable import as_argument, writable_result
 
 Leaves: TypeAlias = Sequence[Any]
@@ -342,13 +342,14 @@ class Captured:
         replacements = _Replacements(self, values)
         trace = replacements.trace
         # An outer vmap is applied by JAX to the whole call: its axis has no name inside the body.
-        token = named_axes.set(MappingProxyType({}))
+        token, around = named_axes.set(MappingProxyType({})), innermost_body.set(trace)
         try:
             with blocks.Block(lambda state: state._replace(watcher=_ReplacingWatcher(replacements))):
                 out = fun(*[as_argument(trace.wrap(leaf)) for leaf in leaves])
                 found, spec = tree.flatten(out)
                 return spec, [replacements.leave(leaf) for leaf in found]
         finally:
+            innermost_body.reset(around)
             named_axes.reset(token)
             trace.close()
 

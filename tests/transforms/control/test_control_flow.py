@@ -1017,6 +1017,31 @@ def test_what_all_branches_return_unchanged_depends_on_no_example():
     assert_close(grad(lambda y: fnp.sum(fnp.sin(vmap(doubled, (0, None))(x, y)[1])))(y), 3 * np.cos(y))
 
 
+@pytest.mark.parametrize(
+    "slope",
+    [
+        lambda f, x: jvp(f, (x,), (1.0,))[1],
+        lambda f, x: linearize(f, x)[1](1.0),
+        lambda f, x: vjp(f, x)[1](1.0)[0],
+        lambda f, x: jacfwd(f)(x),
+        lambda f, x: hessian(f)(x),
+        lambda f, x: jvp(grad(f), (x,), (1.0,))[1],
+        lambda f, x: linearize(jacfwd(f), x)[1](1.0),
+    ],
+)
+def test_derivatives_in_a_compiled_body_at_a_point_that_it_closes_over(slope):
+    def fun(x):
+        f = lambda z: fnp.sin(z) * np.asarray(z)
+        above = control.cond(x > 0, lambda: slope(f, x), lambda: x)
+        return above + control.scan(lambda c, y: (c + y * slope(f, x), None), 0.0 * x, np.array([1.0, 2.0]))[0]
+
+    for x in (0.5, -0.5):
+        assert_close(jit(fun)(x), fun(x))
+        assert_close(jit(grad(fun))(x), grad(fun)(x))
+    points = np.array([0.5, -0.5])
+    assert_close(jit(vmap(fun))(points), vmap(fun)(points))
+
+
 def test_only_loops_between_plain_integers_are_unrolled():
     with pytest.raises(ShapeError, match=r"^fori_loop: only a loop between plain integers can be unrolled, got "):
         jax.jit(lambda n, x: control.fori_loop(0, n, lambda i, v: v * x, x, unroll=2))(3, 2.0)
