@@ -31,6 +31,7 @@ from funcgrad.interop.jax.conversion import (
 from funcgrad.optional import double_precision, import_jax
 from funcgrad.reverse import vjp_for_all
 from funcgrad.transforms.arguments import merge_leaves
+from funcgrad.transforms.control.staging import explained_limits
 from funcgrad.transforms.transformed import Transformed, check_callable, name_of
 from funcgrad.writable import writable_result
 
@@ -283,7 +284,9 @@ def run(program: Program, leaves: Leaves) -> tuple[Any, Leaves]:
     only_jax = not program.compiled and bool(leaves) and all(isinstance(leaf, jax.Array) for leaf in leaves)
     with nullcontext() if traced or only_jax else double_precision(jax):
         values = as_views(leaves) if program.compiled else [copied_to_jax(jax, leaf) for leaf in leaves]
-        return program.parts(program.run(*values))
+        with explained_limits(program.name):
+            found = program.run(*values)
+        return program.parts(found)
 
 
 def _impl(xp: Any, *leaves: Any, call: Call) -> tuple[Any, ...]:

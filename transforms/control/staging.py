@@ -127,7 +127,7 @@ class _StagedVjp:
     def forward(self, *leaves: Any) -> tuple[Any, ...]:
         """Return the results, followed by the residuals for ``backward``."""
         jax = loaded_jax()
-        with _derivative_errors(self.stage.name):
+        with explained_limits(self.stage.name):
             outs, pullback = jax.vjp(self.stage.with_fixed(leaves, self.traced), *[leaves[i] for i in self.traced])
         self.avals = [(out.shape, out.dtype, backend.is_inexact(out)) for out in outs]
         residuals, self._spec = jax.tree_util.tree_flatten(pullback)
@@ -140,7 +140,7 @@ class _StagedVjp:
         rest = iter(leaves)
         residuals = [next(rest) if still is None else still[0] for still in self._constants]
         cts = [self._ct(rest, index, flag) for index, flag in enumerate(given)]
-        with _derivative_errors(self.stage.name):
+        with explained_limits(self.stage.name):
             return tuple(jax.tree_util.tree_unflatten(self._spec, residuals)(tuple(cts)))
 
     def _ct(self, rest: Any, index: int, given: bool) -> Any:
@@ -167,7 +167,7 @@ _JAX_LIMITS = {
 
 
 @contextmanager
-def _derivative_errors(name: str) -> Iterator[None]:
+def explained_limits(name: str) -> Iterator[None]:
     """Raise this library's error for a derivative that JAX does not have."""
     try:
         yield
@@ -209,7 +209,7 @@ def _forward(args: Leaves, tangents: Leaves, params: dict[str, Any]) -> Any:
         primals, ways = leaves[: len(args)], leaves[len(args) :]
         xs = [primals[i] for i in moving]
         ts = [jax.numpy.asarray(t, x.dtype) for t, x in zip(ways, xs, strict=True)]
-        with _derivative_errors(stage.name):
+        with explained_limits(stage.name):
             outs, found = jax.jvp(stage.with_fixed(primals, moving), tuple(xs), tuple(ts))
         inexact[:] = [backend.is_inexact(out) for out in outs]
         return (*outs, *[t for t, flag in zip(found, inexact, strict=True) if flag])

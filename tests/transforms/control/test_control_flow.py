@@ -1135,3 +1135,15 @@ def test_writes_outside_of_a_body_raise_if_examples_differ(fun, xp):
         np.testing.assert_allclose(fast(same), [f(one)] * 2)
         with pytest.raises(InputError, match="writes to a variable or an array that it closes over"):
             fast(points)
+
+
+@pytest.mark.parametrize(
+    "wrap", [lambda g: jit(g), lambda g: lambda *args: g(*args)], ids=["jit outside", "jit inside"]
+)
+def test_error_of_forward_mode_of_a_pullback_in_a_compiled_body_names_the_remedy(wrap):
+    bell = custom_vjp(lambda x: fnp.exp(-x * x))
+    bell.defvjp(lambda x: (fnp.exp(-x * x), x), lambda x, ct: (-2 * x * fnp.exp(-x * x) * ct,))
+    fun = jit(lambda x: control.cond(x > 0, lambda: bell(x * 0.3), lambda: x))
+    with pytest.raises(NotDifferentiableError, match=r"has no forward mode for functions with a pullback .* jacrev\("):
+        wrap(lambda x: jvp(fun, (x,), (1.0,))[1])(0.5)
+    assert_close(jacrev(grad(fun))(0.5), jacrev(grad(lambda x: fnp.exp(-((x * 0.3) ** 2))))(0.5))
