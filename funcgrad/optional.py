@@ -6,6 +6,7 @@ import importlib
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
+from functools import cache
 from types import MappingProxyType
 from typing import Any
 
@@ -127,3 +128,14 @@ def precision_switch(jax: Any) -> Callable[[bool], AbstractContextManager[Any]]:
     found: Callable[[bool], AbstractContextManager[Any]]
     found = jax.enable_x64 if hasattr(jax, "enable_x64") else jax.experimental.enable_x64  # it was not always public
     return found
+
+
+@cache
+def differentiates_barriers() -> bool:
+    """Whether this version of JAX has derivatives of ``jax.lax.optimization_barrier``."""
+    jax = loaded_jax()
+    try:
+        jax.grad(jax.lax.optimization_barrier)(1.0)
+    except NotImplementedError:
+        return False
+    return True

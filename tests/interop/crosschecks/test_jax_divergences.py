@@ -106,6 +106,13 @@ TABLE = [
         "x**0 is 1 everywhere; JAX takes floating exponents",
     ),
     Divergence(
+        "second derivative of an element of a running sum, compiled",
+        lambda lib, xp: lib.jit(lib.hessian(lambda w: xp.cumsum(w * xp.ones(3))[1] ** 2))(1.0),
+        8.0,
+        12.0,
+        "(2 w)^2: XLA folds the padding of the element's derivative into the running sum, and sums too much",
+    ),
+    Divergence(
         "norm of a Fourier transform, compiled",
         lambda lib, xp: (jax.jit if lib is jax else lambda f: f)(lambda x: xp.linalg.norm(xp.fft.fft(x), 2))(np.eye(2)),
         2**0.5,

@@ -13,11 +13,13 @@ from helpers import close_leaves
 
 import funcgrad.numpy as fnp
 from funcgrad import (
+    cond,
     grad,
     hessian,
     hvp,
     jacfwd,
     jacrev,
+    jit,
     jvp,
     linearize,
     no_grad,
@@ -351,3 +353,18 @@ def test_branch_on_value_under_jit_raises():
     assert grad(fun)(jnp.float32(3.0)) == 6.0
     with pytest.raises(jax.errors.TracerBoolConversionError):
         jax.jit(grad(fun))(3.0)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_second_derivatives_of_elements_of_running_sums(reverse):
+    """Check what XLA computes wrongly for ``jax.numpy.cumsum``: it folds padding into the sum."""
+    order = slice(None, None, -1) if reverse else slice(None)
+    fun = lambda w: fnp.cumsum((w * np.arange(1.0, 4.0))[order])[1] ** 2 * w
+    w = jnp.asarray(0.5)
+    want = grad(grad(fun))(0.5)
+    np.testing.assert_allclose(jax.jit(jax.hessian(fun))(w), want, rtol=1e-14)
+    np.testing.assert_allclose(jax.jit(jax.jacrev(jax.grad(fun)))(w), want, rtol=1e-14)
+    np.testing.assert_allclose(jax.jit(jax.vmap(jax.hessian(fun)))(jnp.stack([w, w])), [want, want], rtol=1e-14)
+    branch = jit(hessian(lambda w: cond(w > 0, fun, lambda w: w, w)))
+    np.testing.assert_allclose(branch(0.5), want, rtol=1e-14)
+    np.testing.assert_allclose(jax.grad(jax.grad(fun))(w), want, rtol=1e-14)
