@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sparse
 from helpers import differences
 
-from funcgrad import grad, hessian, jacobian, jvp, stop_gradient, vmap
+from funcgrad import grad, hessian, jacobian, jvp, stop_gradient, value_and_grad, vmap
 from funcgrad.errors import ConversionError, NotDifferentiableError
 from funcgrad.numpy_code.sparse.recognition import is_sparse_family
 
@@ -350,6 +350,18 @@ def test_sparse_matrix_as_result():
     found = jacobian(lambda x: graph(x).sum(axis=1))(X)
     assert found.shape == (4, 1, 2)
     np.testing.assert_allclose(found[:, 0], jacobian(lambda x: dense(x).sum(axis=1))(X))
+
+
+@pytest.mark.parametrize("dtype", [bool, int])
+def test_a_dense_matrix_as_a_matrix_of_constants_stores_no_zeros(dtype):
+    def f(x):
+        A = sparse.csr_matrix(np.diag(x), dtype=dtype)
+        count, labels = csgraph.connected_components(A)
+        return count * x[0] + labels @ x + csgraph.breadth_first_order(A, 0)[0].size
+
+    value, slope = value_and_grad(f)(np.array([1.5, 2.5, 0.0]))
+    assert value == f(np.array([1.5, 2.5, 0.0]))
+    np.testing.assert_array_equal(slope, [3.0, 1.0, 2.0])
 
 
 def test_linear_operators_as_results():

@@ -228,7 +228,7 @@ def plain_matrix(x: Any) -> Any:
     """Return SciPy's matrix for a matrix of constants; any other value unchanged."""
     x = _plain(x)
     is_constant = is_funcgrad_matrix(x) and (is_plain(x.values) or is_buffer(x.values))
-    return x.plain("a function of SciPy's") if is_constant else x
+    return members.without_zeros(x).plain("a function of SciPy's") if is_constant else x
 
 
 def as_traceable(x: Any) -> Any:
