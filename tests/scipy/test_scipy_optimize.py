@@ -220,6 +220,22 @@ def test_least_squares(loss):
     )
 
 
+@pytest.mark.parametrize("bounds", [(-np.inf, np.inf), (0.0, 9.0)])
+def test_jacobians_of_least_squares(bounds):
+    """Packages compute covariances of the Jacobian at the solution, with the shares that the loss gives to points."""
+
+    def covariance(y, **how):
+        found = so.least_squares(lambda p: curve(TIMES, *p) - y, np.ones(2), bounds=bounds, loss="cauchy", **how)
+        assert not found.active_mask.any()
+        return np.linalg.inv(found.jac.T @ found["jac"]) * found.cost
+
+    got = jacobian(lambda y: covariance(y, **EXACT))(POINTS)
+    want = differences(lambda y: covariance(y, jac="3-point", **EXACT), POINTS)
+    np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-6)
+    with pytest.raises(AttributeError, match="optimality"):
+        grad(lambda y: so.least_squares(lambda p: curve(TIMES, *p) - y, np.ones(2)).optimality)(POINTS)
+
+
 def test_least_squares_with_bounds_and_custom_loss():
     def best(y, b, **how):
         bounds = ([0.0, 0.0], [b, 5.0])
