@@ -168,25 +168,9 @@ def fitted(call: str, residuals: Callable[[Any], Any], found: SearchResult, with
     slope = grad(cost)
     x = differentiable_root(call, bounded_stationarity(slope, found.x, within), found, found.facts["success"])
     facts = {"active_mask": np.zeros(np.shape(found.x)[-1:]), **found.facts}  # SciPy's are floats without bounds
-    fields = {"x": x, "cost": cost(x), "fun": residuals(x), "grad": slope(x)}
-    made = with_fields(_result_class(import_scipy(call).OptimizeResult), facts, **fields)
-    vars(made)["jacobian"] = lambda: _slopes(residuals, x, loss, scale)
-    return made
-
-
-@functools.cache
-def _result_class(base: Any) -> Any:
-    """Return a class of results that compute their entry ``jac`` when a program asks for it: few do."""
-
-    class Result(base):  # type: ignore[misc]
-        def __missing__(self, name: str) -> Any:
-            if name != "jac":
-                raise KeyError(name)
-            self[name] = found = vars(self)["jacobian"]()
-            return found
-
-    Result.__name__ = base.__name__
-    return Result
+    fields = {"x": x, "cost": cost(x), "grad": slope(x), "jac": _slopes(residuals, x, loss, scale)}
+    fields["fun"] = residuals(x)  # at the end: what the function keeps elsewhere is of this call, not of a derivative
+    return with_fields(import_scipy(call).OptimizeResult, facts, **fields)
 
 
 def weight(loss: Any) -> Callable[[Any], Any]:
