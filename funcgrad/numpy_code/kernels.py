@@ -125,7 +125,9 @@ def _solve_triangular(
 ) -> Any:
     sparse, A = own("scipy.sparse"), getattr(A, "matrix", A)
     part = (sparse.tril if lower else sparse.triu)(A, k=(-1 if lower else 1) * unit_diagonal)
-    return sparse.linalg.spsolve(part + sparse.eye_array(A.shape[0]) if unit_diagonal else part, b)
+    b = fnp.asarray(b)
+    x = sparse.linalg.spsolve(part + sparse.eye_array(A.shape[0]) if unit_diagonal else part, b)
+    return fnp.reshape(x, b.shape)  # the solution of one column is a column, unlike that of ``spsolve``
 
 
 def _permuted(A: Any, axes: Any = None, copy: bool = False) -> Any:

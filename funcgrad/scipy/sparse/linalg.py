@@ -44,7 +44,8 @@ def spsolve(A: Any, b: Any, permc_spec: str | None = None, use_umfpack: bool = T
 
     Args:
         A: a square ``SparseArray``, whose values may be traced, or a sparse matrix of SciPy, which is a constant.
-        b: of shape (n,) or (n, k), dense. For a sparse ``b`` the solution is sparse and stores all its elements.
+        b: of shape (n,) or (n, k), dense. For a sparse ``b`` of several columns the solution is sparse and stores all
+            its elements. For one column, dense or sparse, the solution is a vector, as SciPy's.
         permc_spec: accepted as in SciPy, without effect, like ``use_umfpack``: it only influences speed.
         use_umfpack: see ``permc_spec``.
 
@@ -61,10 +62,13 @@ def spsolve(A: Any, b: Any, permc_spec: str | None = None, use_umfpack: bool = T
     """
     A = as_sparse("sparse.linalg.spsolve", A)
     if is_sparse(b):
-        return dense_as_sparse(spsolve(A, as_sparse("sparse.linalg.spsolve", b).toarray()))
+        x = spsolve(A, as_sparse("sparse.linalg.spsolve", b).toarray())
+        return dense_as_sparse(x) if x.ndim == 2 else x
     b = as_value(b)
     if A.shape[0] != A.shape[1]:
         raise ShapeError(f"sparse.linalg.spsolve: A must be square, got {list(A.shape)}. Use lstsq of a dense matrix.")
+    if backend.shape_of(b)[1:] == (1,):
+        b = fnp.ravel(b)
     return on_columns("sparse.linalg.spsolve", sparse_solve, A, b, A.shape[0])
 
 
@@ -110,7 +114,9 @@ class _Factors:
         if trans not in ("N", "T", "H"):
             raise ValueError(f"splu: trans is 'N', 'T' or 'H', got {trans!r}. Give one of them.")
         A = self.A if trans == "N" else self.A.T
-        return spsolve(A.with_data(fnp.conjugate(A.values)) if trans == "H" else A, rhs)
+        rhs = as_value(rhs)
+        x = spsolve(A.with_data(fnp.conjugate(A.values)) if trans == "H" else A, rhs)
+        return fnp.reshape(x, backend.shape_of(rhs))
 
 
 def splu(A: Any, **options: Any) -> Any:
