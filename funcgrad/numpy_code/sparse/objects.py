@@ -538,6 +538,8 @@ def _methods(scipy_class: type, base: Any, form: str) -> dict[str, Any]:
             if sums_up:  # SciPy's methods do so in place
                 self.sum_duplicates()
             found = plain(self, *map(arrays_of, args), **kwargs)
+            if self.of_dense and is_funcgrad_matrix(found):
+                found.of_dense = self.of_dense
             like = _scipy_result(name, (self, *args), kwargs) if is_funcgrad_matrix(found) else None
             return _result_as(scipy_class, found) if like is None else _arranged_as(like, found)
 
