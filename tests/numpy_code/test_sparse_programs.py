@@ -260,8 +260,30 @@ def eliminated_zeros(x):
     return linalg.spsolve(inner, np.array([1.0, 2.0])) @ x + (K * K).sum() + K.diagonal() @ K.toarray()[0]
 
 
+def preconditioned_by_traced_values(x):
+    """Precondition by the diagonal, in all forms that SciPy takes; the solution does not depend on it."""
+    A = (graph(x) / 9 + sparse.diags(np.arange(4.0, 8))).tocsc()
+    D = A.diagonal()
+    forms = (
+        sparse.diags(1 / D),
+        np.diag(1 / D),
+        linalg.LinearOperator((4, 4), lambda v: v / D),
+        linalg.aslinearoperator(A),
+    )
+    found = [linalg.bicgstab(A, np.ones(4), M=M, rtol=1e-12)[0] for M in forms]
+    return sum(v @ np.arange(4.0) for v in found) + linalg.gmres(A, x.repeat(2), M=forms[0], rtol=1e-12)[0].sum()
+
+
+def empty_system(x):
+    """Solve for no unknowns, as finite elements without free nodes do."""
+    inner = (graph(x).tocsc())[[]][:, []]
+    return linalg.spsolve(inner, np.zeros(0)).sum() + sparse.csr_array(np.zeros((0, 2)) * x).sum() + x.prod()
+
+
 GRAPHS = {
     "eliminated zeros": eliminated_zeros,
+    "empty system": empty_system,
+    "preconditioned by traced values": preconditioned_by_traced_values,
     "places in a table": places_in_a_table,
     "preconditioned": preconditioned,
     "determinant": determinant,

@@ -448,7 +448,7 @@ def replacement_class(scipy_class: type) -> Any:
                 plain = coordinates.of_diagonals(shape, *plain)
             if form == "bsr" and isinstance(plain, tuple) and len(plain) == 3:
                 plain = coordinates.of_blocks(fnp.asarray(plain[0]), plain[1:])
-            found = plain if isinstance(plain, base) else make(coordinates.of_elements(plain), shape)
+            found = plain if isinstance(plain, base) else make(*coordinates.of_elements(plain, shape))
             as_given = form == getattr(found, "format", "") and isinstance(plain, tuple) and len(plain) == 3
             found = _as_replacement(scipy_class, found) if as_given else _in_format(scipy_class, form, found)
             if form == "coo" and isinstance(plain, tuple):

@@ -23,6 +23,7 @@ from funcgrad.scipy.sparse.eigen import eigs, eigsh
 from funcgrad.scipy.sparse.matrices import (
     SparseArray,
     as_sparse,
+    canonical,
     coo_array,
     csc_array,
     dense_as_sparse,
@@ -31,6 +32,7 @@ from funcgrad.scipy.sparse.matrices import (
 )
 from funcgrad.transforms.implicit import custom_linear_solve
 from funcgrad.transforms.products import vjp
+from funcgrad.transforms.stopping import stop_gradient
 from funcgrad.typing import Array, ArrayLike
 
 __all__ = ["bicgstab", "cg", "eigs", "eigsh", "factorized", "gmres", "splu", "spsolve"]
@@ -178,7 +180,7 @@ def cg(
         rtol: the allowed residual, relative to the norm of ``b``.
         atol: the allowed absolute residual.
         maxiter: the largest number of iterations.
-        M: a preconditioner of plain numbers, in SciPy's form.
+        M: a preconditioner in SciPy's form; its values are constants, on which the solution does not depend.
         callback: called after each iteration, with plain values.
 
     Returns:
@@ -268,6 +270,8 @@ def iterated(name: str, A: Any, b: ArrayLike, x0: Any = None, *, M: Any = None, 
     right, size = fnp.astype(right, dtype), backend.shape_of(right)[0]
     matrix = A if isinstance(A, (SparseArray, Tracer, np.ndarray)) or is_operator else as_sparse(call, A)
     rtol, atol = options.get("rtol", 1e-5), options.get("atol", 0.0)
+    for key in _PRECONDITIONERS & options.keys():
+        options[key] = _constant_preconditioner(call, options[key])
 
     def solve(transposed: bool) -> Any:
         here = dict(options)
@@ -309,6 +313,20 @@ def iterated(name: str, A: Any, b: ArrayLike, x0: Any = None, *, M: Any = None, 
 _HERMITIAN, _WITH_ADJOINT_PRODUCT = ("cg", "minres"), ("bicg", "qmr")
 #: Options that belong to the matrix of the system.
 _PRECONDITIONERS = frozenset(("M", "M1", "M2"))
+
+
+def _constant_preconditioner(call: str, M: Any) -> Any:
+    """Return the preconditioner ``M`` with plain values, on which the solution does not depend.
+
+    All columns of an operator with traced values are computed.
+    """
+    M = plain_matrix(M)
+    if hasattr(M, "matvec") and not is_sparse(M) and not is_plain(M @ np.zeros(M.shape[1])):
+        M = fnp.stack([M @ unit for unit in np.eye(M.shape[1])], axis=1)
+    if isinstance(M, SparseArray):
+        whole = canonical(M)
+        return whole.structure.matrix(np.asarray(_plain(call, stop_gradient(whole.values))))
+    return np.asarray(_plain(call, stop_gradient(M))) if isinstance(M, Tracer) else M
 
 
 def _transposed_preconditioner(M: Any, *, hermitian: bool) -> Any:
