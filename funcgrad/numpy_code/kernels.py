@@ -22,6 +22,7 @@ from funcgrad.numpy.concretization import user_line
 from funcgrad.numpy.peeking import shared_numbers
 from funcgrad.numpy_code.clusters import CLUSTERS
 from funcgrad.numpy_code.conversions import holds_traced
+from funcgrad.numpy_code.cosmology import COSMOLOGY
 from funcgrad.numpy_code.distributions import (
     DISTRIBUTIONS,
     entropy_of_density,
@@ -271,6 +272,7 @@ _KERNELS: dict[tuple[str, str], Callable[..., Any]] = {
     **{("scipy.special._orthogonal", name): _polynomial(name) for name in _POLYNOMIALS.split()},
     **CLUSTERS,
     **DISTRIBUTIONS,
+    **COSMOLOGY,
     **GRAPHS,
     **FACTORIZATIONS,
     **FOURIER,
