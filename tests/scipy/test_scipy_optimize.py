@@ -13,8 +13,9 @@ from helpers import differences
 from scipy.optimize.elementwise import find_minimum, find_root
 
 import funcgrad.numpy as fnp
-from funcgrad import as_written, grad, hessian, jacfwd, jacobian, jvp, trace, vmap
+from funcgrad import as_written, control, grad, hessian, jacfwd, jacobian, jvp, trace, vmap
 from funcgrad.errors import (
+    BranchError,
     ConvergenceError,
     ConversionError,
     InputError,
@@ -911,3 +912,12 @@ def test_exact_derivatives_of_numpy_code_in_plain_calls(solve):
     got, want = solve(np), solve(fnp)
     for a, b in zip(*[[r.x, r.nfev, r.njev] if hasattr(r, "x") else list(r) for r in (got, want)], strict=True):
         np.testing.assert_array_equal(a, b)
+
+
+def test_branches_of_closures_in_batches_raise():
+    def solution(a):
+        return so.brentq(lambda x: x**3 - a if x > 1.0 else x - a, 0.1, 3.0)
+
+    assert control.map(solution, np.array([2.0, 0.5])) == pytest.approx([2.0 ** (1 / 3), 0.5])
+    with pytest.raises(BranchError, match=r"optimize\.brentq: inside vmap .* may not branch.*control\.map"):
+        vmap(solution)(np.array([2.0, 0.5]))
