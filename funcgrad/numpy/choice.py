@@ -120,7 +120,7 @@ def where(condition: ArrayLike, x: ArrayLike | None = None, y: ArrayLike | None 
         if x is None and y is None:
             return comparison.nonzero(condition)
         raise ValueError("where: either both or neither of x and y are given, got one. Pass both.")
-    return as_array(comparison.where(condition, x, y))
+    return as_array(comparison.where(False if condition is None else condition, x, y))
 
 
 def select(condlist: Sequence[ArrayLike], choicelist: Sequence[ArrayLike], default: ArrayLike = 0) -> Array:

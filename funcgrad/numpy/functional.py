@@ -30,7 +30,7 @@ from funcgrad.primitives.comparison import logical_not, logical_or, where
 from funcgrad.primitives.indexing import getitem
 from funcgrad.primitives.shaping import stack
 from funcgrad.typing import Array, ArrayLike, Shape
-from funcgrad.writable import as_array
+from funcgrad.writable import as_array, is_buffer
 
 __all__ = ["apply_along_axis", "apply_over_axes", "fromfunction", "frompyfunc", "piecewise", "vectorize", "nditer"]
 
@@ -332,6 +332,8 @@ def _is_unlike_python(x: Array) -> bool:
 
 def _as_python_element(x: Any) -> Any:
     """Return an element as NumPy's ufuncs of Python functions pass it on: as a Python number."""
+    if is_buffer(x):  # a constant
+        x = x._val
     if issubclass(type(x), Tracer):
         return as_python_item(x)
     return x.item() if isinstance(x, (np.generic, np.ndarray)) else x
@@ -364,7 +366,9 @@ def _elements(
         v if own == loop else broadcast_to(v, to=(*loop, *backend.shape_of(v)[len(own) :]))
         for v, own in zip(values, outer, strict=True)
     ]
-    return loop, ([getitem(v, i) if i else v for v in whole] for i in np.ndindex(loop))
+    if not loop:
+        return loop, iter([[v[()] if type(v) is np.ndarray else v for v in whole]])
+    return loop, ([getitem(v, i) for v in whole] for i in np.ndindex(loop))
 
 
 def _add_lengths(sizes: dict[str, int], names: tuple[str, ...], shape: Shape) -> None:

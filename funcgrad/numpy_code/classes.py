@@ -8,6 +8,7 @@ from contextlib import suppress
 from enum import EnumMeta
 from functools import partial
 from threading import RLock
+from types import ModuleType
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -186,7 +187,11 @@ def _may_differ(cls: type) -> bool:
         return True
     if isinstance(cls, EnumMeta) or issubclass(cls, BaseException) or tree.is_container(cls):
         return False
-    return all(base in PYTHON_BASES or base.__flags__ & _HEAP_TYPE for base in mro_of(cls))
+    return all(base in _ALLOWED_BASES or base.__flags__ & _HEAP_TYPE for base in mro_of(cls))
+
+
+#: Classes of Python from which a rebuilt class may be derived. Objects of ``ModuleType`` are replaced as modules.
+_ALLOWED_BASES = frozenset((*PYTHON_BASES, ModuleType))
 
 
 def is_namedtuple_class(cls: type) -> bool:

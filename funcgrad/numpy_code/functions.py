@@ -7,7 +7,7 @@ import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import EnumMeta
-from types import BuiltinFunctionType, CellType, CodeType, FunctionType, ModuleType
+from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -20,12 +20,14 @@ from funcgrad.numpy_code.examples import is_public, with_example_loop
 from funcgrad.numpy_code.local_calls import with_local_calls
 from funcgrad.numpy_code.metaclasses import members_of
 from funcgrad.numpy_code.names import public_modules_of
-from funcgrad.numpy_code.replacements import PLAIN_TYPES, Run
+from funcgrad.numpy_code.replacements import PLAIN_TYPES, Run, current_run
 from funcgrad.numpy_code.scope import globals_object, globals_of, replaced_calls
 
 _EMPTY: Any = object()
 #: Types of global values that do not refer to a function.
 _INERT = PLAIN_TYPES | {np.ndarray, ModuleType, BuiltinFunctionType, np.ufunc}
+#: Types of attributes of functions that may need a replacement.
+_FUNCTION_TYPES = frozenset((FunctionType, MethodType, functools.partial, np.vectorize))
 #: The empty set, which most functions need: one object for all, because the garbage collector visits each.
 _NOTHING: frozenset[str] = frozenset()
 _VARIABLES = {"DEREF": IdentityCache(), "GLOBAL": IdentityCache()}
@@ -137,7 +139,12 @@ def rebuild(fun: FunctionType, translate: Any) -> tuple[FunctionType, bool]:
     lasting = not plan.assigned  # assigned values are handed over at the end of each run
     if changed or fun.__defaults__ or fun.__kwdefaults__:
         lasting = _fill(built, watched, changed, fun, translate) and lasting
-    built.__dict__ = fun.__dict__  # shared: the program may set attributes of ``fun`` later
+    attributes = _attributes(fun, translate)
+    if attributes is None:
+        built.__dict__ = fun.__dict__  # shared: the program may set attributes of ``fun`` later
+    else:
+        built.__dict__, lasting = attributes, False
+        current_run().at_end(functools.partial(_hand_over, fun.__dict__, attributes, dict(attributes)))
     built.__doc__, built.__qualname__, built.__module__ = fun.__doc__, fun.__qualname__, fun.__module__
     built.__annotations__ = fun.__annotations__
     shown: Any = built
@@ -153,6 +160,21 @@ def rebuild(fun: FunctionType, translate: Any) -> tuple[FunctionType, bool]:
     elif shown is not built:
         memo[id(fun)] = fun, shown
     return shown, lasting and not watched
+
+
+def _attributes(fun: FunctionType, translate: Any) -> dict[str, Any] | None:
+    """Return the attributes of a function with rebuilt functions among them; None if no function needs that.
+
+    A decorator may keep a vectorized form of the function there. ``__wrapped__`` is only shown to those who inspect.
+    """
+    held = {name: x for name, x in fun.__dict__.items() if type(x) in _FUNCTION_TYPES and name != "__wrapped__"}
+    found = {name: translate(x)[0] for name, x in held.items()}
+    return {**fun.__dict__, **found} if any(found[name] is not x for name, x in held.items()) else None
+
+
+def _hand_over(theirs: dict[str, Any], ours: dict[str, Any], before: dict[str, Any]) -> None:
+    """Give a program's function the attributes that the run set."""
+    theirs.update({name: x for name, x in ours.items() if x is not before.get(name, _EMPTY)})
 
 
 def _is_inert(names: dict[str, Any]) -> bool:

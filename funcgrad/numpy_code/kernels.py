@@ -22,6 +22,7 @@ from funcgrad.numpy.concretization import user_line
 from funcgrad.numpy.peeking import shared_numbers
 from funcgrad.numpy_code.clusters import CLUSTERS
 from funcgrad.numpy_code.conversions import holds_traced
+from funcgrad.numpy_code.cosmology import COSMOLOGY
 from funcgrad.numpy_code.distributions import (
     DISTRIBUTIONS,
     entropy_of_density,
@@ -125,7 +126,9 @@ def _solve_triangular(
 ) -> Any:
     sparse, A = own("scipy.sparse"), getattr(A, "matrix", A)
     part = (sparse.tril if lower else sparse.triu)(A, k=(-1 if lower else 1) * unit_diagonal)
-    return sparse.linalg.spsolve(part + sparse.eye_array(A.shape[0]) if unit_diagonal else part, b)
+    b = fnp.asarray(b)
+    x = sparse.linalg.spsolve(part + sparse.eye_array(A.shape[0]) if unit_diagonal else part, b)
+    return fnp.reshape(x, b.shape)  # the solution of one column is a column, unlike that of ``spsolve``
 
 
 def _permuted(A: Any, axes: Any = None, copy: bool = False) -> Any:
@@ -282,6 +285,7 @@ _KERNELS: dict[tuple[str, str], Callable[..., Any]] = {
     **{("scipy.special._orthogonal", name): _polynomial(name) for name in _POLYNOMIALS.split()},
     **CLUSTERS,
     **DISTRIBUTIONS,
+    **COSMOLOGY,
     **GRAPHS,
     **FACTORIZATIONS,
     **FOURIER,

@@ -357,6 +357,21 @@ def _with_flat_distances(built: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
+def _with_haversine(built: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap ``haversine_distances``, which is compiled: distances on the unit sphere, flat at a point itself."""
+
+    @wraps(built)
+    def call(X: Any, Y: Any = None) -> Any:
+        if not holds_traced((X, Y)):
+            return built(X, Y)
+        a, b = fnp.asarray(X)[:, None], fnp.asarray(X if Y is None else Y)
+        squares = fnp.sin((a - b) / 2) ** 2
+        cosines = fnp.cos(a[..., 0]) * fnp.cos(b[..., 0])
+        return 2 * fnp.arcsin(sqrt_flat_at_zero(squares[..., 0] + cosines * squares[..., 1]))
+
+    return call
+
+
 def _chi2(X: Any, Y: Any, result: Any) -> None:
     """Compute ``_chi2_kernel_fast``: write the sums of squared differences over sums."""
     apart, total = X[:, None, :] - Y, X[:, None, :] + Y
@@ -485,6 +500,7 @@ SCIKIT_LEARN_WRAPPERS: dict[tuple[str, str], Callable[[Any], Callable[..., Any]]
         )
     },
     ("sklearn.metrics.pairwise", "_euclidean_distances"): _with_flat_distances,
+    ("sklearn.metrics.pairwise", "haversine_distances"): _with_haversine,
     ("sklearn.neighbors._kde", "KernelDensity.score_samples"): _with_density,
     (_NEIGHBORS, "KNeighborsMixin.kneighbors"): _with_distances("kneighbors"),
     (_NEIGHBORS, "RadiusNeighborsMixin.radius_neighbors"): _with_distances("radius_neighbors"),

@@ -14,6 +14,7 @@ import numpy as np
 
 import funcgrad.numpy as fnp
 from funcgrad.errors import ConversionError
+from funcgrad.numpy.creation import as_buffer
 from funcgrad.numpy.hints import user_line
 from funcgrad.numpy.peeking import shared_numbers
 from funcgrad.numpy_code.conversions import holds_traced
@@ -29,7 +30,7 @@ def _filter_of_models(built: Callable[..., Any]) -> Callable[..., Any]:
 
     def filter_model(model: Any, *args: Any, complex_step: bool = False, **options: Any) -> Any:
         parts = [getattr(model, name) for name in _PARTS]
-        start = model.initialization(model=model)
+        start = _first_state(model, parts, complex_step)
         if not holds_traced((*parts, *start, model.endog)):
             return built(model, *args, complex_step=complex_step, **options)
         if np.any(shared_numbers(start[1])):
@@ -40,6 +41,37 @@ def _filter_of_models(built: Callable[..., Any]) -> Callable[..., Any]:
         return _filtered(model, parts, start[0], start[2])
 
     return filter_model
+
+
+def _first_state(model: Any, parts: list[Any], complex_step: bool) -> tuple[Any, Any, Any]:
+    """Return mean, diffuse covariance and stationary covariance of the first state, complex if a matrix is."""
+    n, dtype = model.k_states, fnp.result_type(*parts)
+    mean, diffuse, stationary = [as_buffer(np.zeros(shape, dtype)) for shape in (n, (n, n), (n, n))]
+    given = {
+        "model": model,
+        "initial_state_mean": mean,
+        "initial_diffuse_state_cov": diffuse,
+        "initial_stationary_state_cov": stationary,
+    }
+    if complex_step:
+        _initialize(model.initialization, tuple(range(n)), {**given, "complex_step": True})
+    else:
+        model.initialization(**given)
+    return mean, diffuse, stationary
+
+
+def _initialize(initialization: Any, states: tuple[int, ...], given: dict[str, Any]) -> None:
+    """Initialize these states, block by block: statsmodels' own recursion forgets that a step is complex."""
+    if initialization.initialization_type is not None:
+        initialization(index=states, **given)
+    for places, block in initialization.blocks.items():
+        _initialize(block, tuple(np.array(states)[list(places)]), given)
+
+
+def _log_determinant(x: Any) -> Any:
+    """Return the logarithm of the determinant; of complex matrices too, whose phase statsmodels follows."""
+    sign, size = fnp.linalg.slogdet(x)
+    return size + fnp.log(sign) if x.dtype.kind == "c" else size
 
 
 class _Found:
@@ -83,7 +115,7 @@ def _filtered(model: Any, parts: list[Any], state: Any, cov: Any) -> _Found:
             error_cov = design @ gain + noise[np.ix_(seen, seen)]
             solved = fnp.linalg.solve(error_cov, fnp.concatenate([error[:, None], gain.T], axis=1))
             scale = error @ solved[:, 0]
-            size = len(seen) * math.log(2 * math.pi) + fnp.linalg.slogdet(error_cov)[1]
+            size = len(seen) * math.log(2 * math.pi) + _log_determinant(error_cov)
             likelihood = -0.5 * (size if concentrated else size + scale)
             state, cov = state + gain @ solved[:, 0], cov - gain @ solved[:, 1:]
         likelihoods.append(likelihood)

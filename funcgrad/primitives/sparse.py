@@ -179,10 +179,10 @@ def _solve(xp: Any, x: Any, y: Any, *, structure: Structure, transposed: bool) -
     x, y = xp.asarray(x, dtype), xp.asarray(y, dtype)
     outer = np.broadcast_shapes(x.shape[:-1], y.shape[:-1])
     how = "N" if transposed else "T"  # the factors are those of the transpose
+    if xp is np and 0 in (*outer, y.shape[-1]):
+        return np.zeros((*outer, y.shape[-1]), dtype)
     if xp is np and x.ndim == 1:
         columns = np.ascontiguousarray(y.reshape(-1, y.shape[-1]).T)
-        if not columns.size:
-            return np.zeros(y.shape, dtype)
         return structure.factors(x).solve(columns, how).T.reshape(y.shape)
     xs, ys = (xp.broadcast_to(a, (*outer, a.shape[-1])).reshape(-1, a.shape[-1]) for a in (x, y))
     if xp is np:

@@ -209,6 +209,10 @@ def test_lists_of_tracers_are_operands(f):
     assert vmap(f)(np.array([[1.5, 0.7]]))[0] == pytest.approx(f(np.array([1.5, 0.7])))
 
 
+def test_no_condition_does_not_hold():
+    assert grad(lambda x: np.where(None, x, 3.0 * x))(2.0) == 3.0
+
+
 def test_lists_of_nonnumbers_raise():
     with pytest.raises(TypeError, match="not an array or a number, got str"):
         grad(lambda x: (x * ["a", x[0]]).sum())(np.ones(2))

@@ -1,6 +1,8 @@
 """Functions that take functions, where they differ from a plain loop or refuse."""
 
+import math
 import pickle
+from types import SimpleNamespace
 
 import jax
 import jax.numpy as jnp
@@ -152,6 +154,17 @@ def test_vectorize_with_closure_over_tracers():
     fun = lambda c: fnp.vectorize(lambda x: x * c)(X)
     close(jacrev(fun)(2.0), X)
     close(vmap(fun)(np.array([1.0, 2.0])), np.stack([X, 2 * X]))
+
+
+def test_vectorize_of_objects_and_of_constants_without_axes():
+    half = SimpleNamespace(factor=0.5)
+    scaled = np.vectorize(lambda owner, x, y: owner.factor * math.sin(x) + y)
+
+    def f(x):
+        return scaled(half, x, np.zeros(())).sum()
+
+    for at in (0.3, np.array(0.3), np.full(2, 0.3)):
+        np.testing.assert_allclose(grad(f)(at), np.full(np.shape(at), 0.5 * math.cos(0.3)))
 
 
 def test_vectorize_as_decorator_with_arguments():

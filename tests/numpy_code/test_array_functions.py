@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from helpers import differences
 from numpy.lib.mixins import NDArrayOperatorsMixin
+from scipy import stats
 
 from funcgrad import grad, hessian, jvp, vmap
 
@@ -250,3 +251,12 @@ def test_arrays_of_objects():
     np.testing.assert_allclose(grad(f)(X), want, rtol=1e-8)
     np.testing.assert_allclose(hessian(f)(X), differences(grad(f), X, 2e-4), rtol=1e-7, atol=1e-7)
     np.testing.assert_allclose(vmap(grad(f))(np.stack([X, X])), [grad(f)(X)] * 2, rtol=1e-12)
+
+
+def test_distributions_take_the_numbers_of_arrays_with_arithmetic():
+    """SciPy's distributions convert their arguments to arrays."""
+
+    def f(x):
+        return stats.norm.cdf(Tagged([x, 1.0]), scale=Tagged(x)).sum() + stats.gamma(Tagged(x)).mean()
+
+    assert grad(f)(0.7) == pytest.approx(differences(f, 0.7))

@@ -4,6 +4,7 @@ import abc
 import copy
 import enum
 import math
+from types import ModuleType
 
 import numpy as np
 
@@ -279,3 +280,20 @@ def test_objects_are_known_by_their_number():
         return known[id(pair)] * pair.at(x) + known[id(pair.other)] * other.at(x) + len(seen)
 
     assert value_and_grad(f)(0.0) == (2.0, 5.0 * 2.0 + 7.0 * 3.0)
+
+
+class Namespace(ModuleType):
+    """Class for modules, whose attributes a program reads from the class, as packages with several backends do."""
+
+    pair = Pair(2.0)
+
+    @classmethod
+    def current(cls):
+        return cls.pair
+
+
+def test_classes_of_modules():
+    def f(x):
+        return Namespace.pair.at(x) + 2.0 * Namespace.current().at(x) + Namespace("made").pair.at(x)
+
+    assert value_and_grad(f)(0.0) == (0.0, 8.0)

@@ -1,5 +1,6 @@
 """Methods that stand in their class as objects with ``__get__``, which a decorator written as a class makes."""
 
+import functools
 import math
 import traceback
 from abc import ABC, abstractmethod
@@ -150,3 +151,37 @@ def test_tracebacks_of_decorated_functions_show_the_line_that_ran(fun):
         grad(fun)(2.0)
     last = [frame for frame in traceback.extract_tb(caught.value.__traceback__) if frame.name == fun.__name__][-1]
     assert last.line == 'return float("none") * y'
+
+
+def with_vectorized_form(fun):
+    """Decorate a method of numbers such that it takes arrays, as astropy does: the form is an attribute."""
+
+    @functools.wraps(fun)
+    def wrapper(*args):
+        wrapper.calls += 1
+        return fun(*args) if np.ndim(args[-1]) == 0 else wrapper.vectorized(*args)
+
+    wrapper.vectorized = np.vectorize(fun)
+    wrapper.calls = 0
+    return wrapper
+
+
+class Ruler:
+    unit = 2.0
+
+    @with_vectorized_form
+    def measured(self, x):
+        return self.unit * math.sin(x)
+
+
+def test_functions_in_attributes_of_functions():
+    ruler, counted = Ruler(), Ruler.measured
+    f = lambda x: np.sum(ruler.measured(x))
+    for at in (np.array([0.3, 0.7]), 0.3):
+        np.testing.assert_allclose(grad(f)(at), 2.0 * np.cos(at))
+        before = counted.calls
+        grad(f)(at)
+        assert counted.calls == before + 1
+    counted.vectorized = np.vectorize(lambda owner, x: 3.0 * math.sin(x))  # the next call sees it
+    np.testing.assert_allclose(grad(f)(np.zeros(2)), [3.0, 3.0])
+    counted.vectorized = np.vectorize(counted.__wrapped__)

@@ -609,6 +609,11 @@ def test_distances(name):
     )
 
 
+@pytest.mark.parametrize("others", [None, X[4:9, :2]])
+def test_distances_on_the_sphere(others):
+    check(lambda v: weighted(metrics.pairwise.haversine_distances(X[:4, :2] * v[:2], others)), POINT + 1, 1e-5)
+
+
 def test_isotonic_predictions():
     model = IsotonicRegression(out_of_bounds="clip").fit(X[:, 0], Y)
     check(lambda v: weighted(model.predict(v)), POINT)

@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sparse
 from helpers import differences
 
-from funcgrad import grad, hessian, jacobian, jvp, stop_gradient, vmap
+from funcgrad import grad, hessian, jacobian, jvp, stop_gradient, value_and_grad, vmap
 from funcgrad.errors import ConversionError, NotDifferentiableError
 from funcgrad.numpy_code.sparse.recognition import is_sparse_family
 
@@ -251,7 +251,39 @@ def scaled_constant(kind):
     return f
 
 
+def eliminated_zeros(x):
+    """Assemble a matrix as scikit-fem does; the element that is 0 has a derivative."""
+    places = np.array([0, 0, 1, 1, 2, 2]), np.array([0, 1, 0, 1, 2, 0])
+    K = sparse.coo_matrix((np.array([2.0, x[1] - 0.6, x[0], 3.0, x[1], 0.0]), places), shape=(3, 3)).tocsr()
+    K.eliminate_zeros()
+    inner = K[[0, 1]].T[[0, 1]].T.tocsc()
+    return linalg.spsolve(inner, np.array([1.0, 2.0])) @ x + (K * K).sum() + K.diagonal() @ K.toarray()[0]
+
+
+def preconditioned_by_traced_values(x):
+    """Precondition by the diagonal, in all forms that SciPy takes; the solution does not depend on it."""
+    A = (graph(x) / 9 + sparse.diags(np.arange(4.0, 8))).tocsc()
+    D = A.diagonal()
+    forms = (
+        sparse.diags(1 / D),
+        np.diag(1 / D),
+        linalg.LinearOperator((4, 4), lambda v: v / D),
+        linalg.aslinearoperator(A),
+    )
+    found = [linalg.bicgstab(A, np.ones(4), M=M, rtol=1e-12)[0] for M in forms]
+    return sum(v @ np.arange(4.0) for v in found) + linalg.gmres(A, x.repeat(2), M=forms[0], rtol=1e-12)[0].sum()
+
+
+def empty_system(x):
+    """Solve for no unknowns, as finite elements without free nodes do."""
+    inner = (graph(x).tocsc())[[]][:, []]
+    return linalg.spsolve(inner, np.zeros(0)).sum() + sparse.csr_array(np.zeros((0, 2)) * x).sum() + x.prod()
+
+
 GRAPHS = {
+    "eliminated zeros": eliminated_zeros,
+    "empty system": empty_system,
+    "preconditioned by traced values": preconditioned_by_traced_values,
     "places in a table": places_in_a_table,
     "preconditioned": preconditioned,
     "determinant": determinant,
@@ -350,6 +382,18 @@ def test_sparse_matrix_as_result():
     found = jacobian(lambda x: graph(x).sum(axis=1))(X)
     assert found.shape == (4, 1, 2)
     np.testing.assert_allclose(found[:, 0], jacobian(lambda x: dense(x).sum(axis=1))(X))
+
+
+@pytest.mark.parametrize("dtype", [bool, int])
+def test_a_dense_matrix_as_a_matrix_of_constants_stores_no_zeros(dtype):
+    def f(x):
+        A = sparse.csr_matrix(np.diag(x), dtype=dtype)
+        count, labels = csgraph.connected_components(A)
+        return count * x[0] + labels @ x + csgraph.breadth_first_order(A, 0)[0].size
+
+    value, slope = value_and_grad(f)(np.array([1.5, 2.5, 0.0]))
+    assert value == f(np.array([1.5, 2.5, 0.0]))
+    np.testing.assert_array_equal(slope, [3.0, 1.0, 2.0])
 
 
 def test_linear_operators_as_results():

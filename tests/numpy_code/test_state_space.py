@@ -5,7 +5,7 @@ import pytest
 import statsmodels.api as sm
 from statsmodels.tsa.arima.model import ARIMA
 
-from funcgrad import grad, hessian, jacfwd, value_and_grad, vmap
+from funcgrad import grad, hessian, jacfwd, jvp, value_and_grad, vmap
 from funcgrad.errors import ConversionError
 
 RNG = np.random.default_rng(0)
@@ -86,3 +86,14 @@ def test_other_filter_results_raise():
     with pytest.raises(ConversionError, match=r"only the likelihood is there.*Call loglike or loglikeobs"):
         grad(lambda params: model.filter(params).llf)(np.array([0.5, 1.2]))
     assert np.isfinite(model.filter(np.array([0.5, 1.2])).llf)
+
+
+@pytest.mark.parametrize("name", ["arima", "parameters that vary", "trend and seasons", "several series"])
+def test_derivatives_of_scores_by_complex_steps(name):
+    """The filter of complex matrices follows the phase of determinants, and no transposition conjugates."""
+    model = MODELS[name]()
+    params = np.asarray(model.start_params) * 0.9 + 0.02
+    score = lambda p: model.score(p, approx_complex_step=True)
+    value, slope = jvp(score, (params,), (params,))
+    np.testing.assert_allclose(value, score(params), rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(slope, hessian(model.loglike)(params) @ params, rtol=1e-6, atol=1e-6)

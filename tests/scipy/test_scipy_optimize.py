@@ -13,8 +13,9 @@ from helpers import differences
 from scipy.optimize.elementwise import find_minimum, find_root
 
 import funcgrad.numpy as fnp
-from funcgrad import as_written, grad, hessian, jacfwd, jacobian, jvp, trace, vmap
+from funcgrad import as_written, control, grad, hessian, jacfwd, jacobian, jvp, trace, vmap
 from funcgrad.errors import (
+    BranchError,
     ConvergenceError,
     ConversionError,
     InputError,
@@ -218,6 +219,22 @@ def test_least_squares(loss):
     np.testing.assert_allclose(
         got, differences(lambda y: best(so, y, jac="3-point").cost, POINTS), rtol=1e-5, atol=1e-7
     )
+
+
+@pytest.mark.parametrize("bounds", [(-np.inf, np.inf), (0.0, 9.0)])
+def test_jacobians_of_least_squares(bounds):
+    """Packages compute covariances of the Jacobian at the solution, with the shares that the loss gives to points."""
+
+    def covariance(y, **how):
+        found = so.least_squares(lambda p: curve(TIMES, *p) - y, np.ones(2), bounds=bounds, loss="cauchy", **how)
+        assert not found.active_mask.any()
+        return np.linalg.inv(found.jac.T @ found["jac"]) * found.cost
+
+    got = jacobian(lambda y: covariance(y, **EXACT))(POINTS)
+    want = differences(lambda y: covariance(y, jac="3-point", **EXACT), POINTS)
+    np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-6)
+    with pytest.raises(AttributeError, match="optimality"):
+        grad(lambda y: so.least_squares(lambda p: curve(TIMES, *p) - y, np.ones(2)).optimality)(POINTS)
 
 
 def test_least_squares_with_bounds_and_custom_loss():
@@ -895,3 +912,12 @@ def test_exact_derivatives_of_numpy_code_in_plain_calls(solve):
     got, want = solve(np), solve(fnp)
     for a, b in zip(*[[r.x, r.nfev, r.njev] if hasattr(r, "x") else list(r) for r in (got, want)], strict=True):
         np.testing.assert_array_equal(a, b)
+
+
+def test_branches_of_closures_in_batches_raise():
+    def solution(a):
+        return so.brentq(lambda x: x**3 - a if x > 1.0 else x - a, 0.1, 3.0)
+
+    assert control.map(solution, np.array([2.0, 0.5])) == pytest.approx([2.0 ** (1 / 3), 0.5])
+    with pytest.raises(BranchError, match=r"optimize\.brentq: inside vmap .* may not branch.*control\.map"):
+        vmap(solution)(np.array([2.0, 0.5]))

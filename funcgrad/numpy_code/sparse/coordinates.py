@@ -10,13 +10,16 @@ import funcgrad.numpy as fnp
 from funcgrad.numpy_code.conversions import is_traced
 
 
-def of_elements(x: Any) -> Any:
-    """Return values and coordinates of all elements of a traced array: an element that is 0 may have a derivative."""
+def of_elements(x: Any, shape: Any) -> tuple[Any, Any]:
+    """Return values and coordinates of all elements of a traced array, and the shape of the matrix.
+
+    An element that is 0 may have a derivative.
+    """
     if not is_traced(x) and not isinstance(x, list):
-        return x
+        return x, shape
     x = fnp.atleast_2d(x)
-    rows, columns = np.indices(x.shape).reshape(2, -1)
-    return x.reshape(-1), (rows, columns)
+    rows, columns = np.indices(x.shape).reshape(2, x.size)
+    return (x.reshape(-1), (rows, columns)), x.shape if shape is None else shape
 
 
 def of_diagonals(shape: Any, data: Any, offsets: Any) -> Any:

@@ -13,6 +13,7 @@ import numpy as np
 import funcgrad.numpy as fnp
 from funcgrad.errors import InputError
 from funcgrad.numpy.peeking import concrete_or_none
+from funcgrad.numpy_code.sparse.recognition import changes_module
 
 
 def raise_missing(self: Any, name: str) -> Any:
@@ -41,13 +42,33 @@ def without_zeros(self: Any) -> Any:
     """Drop the zeros of a matrix that stores the elements of a dense one: SciPy stores no zeros of a dense array.
 
     They stay until the program asks for what is stored, because an element that is 0 may have a derivative.
+
+    Raises:
+        InputError: the program has called ``eliminate_zeros``, and asks for values among which are zeros.
     """
     if self.of_dense or len(self.structure.indices) == prod(self.shape):
-        self.of_dense = False
         there = concrete_or_none(getattr(self, "values_as_given", self.values) != 0)  # in a vmap, in any example
         if there is not None and not (kept := there.reshape(-1, there.shape[-1]).any(0)).all():
+            if self.of_dense == _ELIMINATED:
+                raise InputError(
+                    "eliminate_zeros: a traced value that is zero now may have a derivative, got one among the stored "
+                    "values that the program asks for. Leave the call out, or make the matrix without that place."
+                )
             self.keep(kept)
+        self.of_dense = False
     return self
+
+
+#: Value of ``of_dense`` after ``eliminate_zeros``.
+_ELIMINATED = "eliminated"
+
+
+def eliminate_zeros(self: Any) -> None:
+    """Compute ``eliminate_zeros``; traced zeros stay until the program asks for what is stored."""
+    if len(self.cleared):
+        keys = changes_module().keys_of(*coordinates_in_order(self), self.shape)
+        self.keep(~np.isin(keys, self.cleared))
+    self.of_dense = _ELIMINATED
 
 
 def _of_stored(member: Any) -> Any:
@@ -148,6 +169,7 @@ _COO_METHODS: dict[str, Any] = {
 
 def methods_of_format(form: str, scipy_class: type) -> dict[str, Any]:
     """Return the members that only classes of this format have, such as "coo"."""
+    common = {"eliminate_zeros": eliminate_zeros}
     if form == "coo":
-        return _COO_METHODS
-    return {} if form in ("csc", "csr") else {"data": _no_data(scipy_class)}
+        return _COO_METHODS | common
+    return common if form in ("csc", "csr") else {"data": _no_data(scipy_class)} | common

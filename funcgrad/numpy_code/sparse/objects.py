@@ -228,7 +228,7 @@ def plain_matrix(x: Any) -> Any:
     """Return SciPy's matrix for a matrix of constants; any other value unchanged."""
     x = _plain(x)
     is_constant = is_funcgrad_matrix(x) and (is_plain(x.values) or is_buffer(x.values))
-    return x.plain("a function of SciPy's") if is_constant else x
+    return members.without_zeros(x).plain("a function of SciPy's") if is_constant else x
 
 
 def as_traceable(x: Any) -> Any:
@@ -448,7 +448,7 @@ def replacement_class(scipy_class: type) -> Any:
                 plain = coordinates.of_diagonals(shape, *plain)
             if form == "bsr" and isinstance(plain, tuple) and len(plain) == 3:
                 plain = coordinates.of_blocks(fnp.asarray(plain[0]), plain[1:])
-            found = plain if isinstance(plain, base) else make(coordinates.of_elements(plain), shape)
+            found = plain if isinstance(plain, base) else make(*coordinates.of_elements(plain, shape))
             as_given = form == getattr(found, "format", "") and isinstance(plain, tuple) and len(plain) == 3
             found = _as_replacement(scipy_class, found) if as_given else _in_format(scipy_class, form, found)
             if form == "coo" and isinstance(plain, tuple):
@@ -538,6 +538,8 @@ def _methods(scipy_class: type, base: Any, form: str) -> dict[str, Any]:
             if sums_up:  # SciPy's methods do so in place
                 self.sum_duplicates()
             found = plain(self, *map(arrays_of, args), **kwargs)
+            if self.of_dense and is_funcgrad_matrix(found):
+                found.of_dense = self.of_dense
             like = _scipy_result(name, (self, *args), kwargs) if is_funcgrad_matrix(found) else None
             return _result_as(scipy_class, found) if like is None else _arranged_as(like, found)
 

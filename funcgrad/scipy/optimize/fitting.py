@@ -104,8 +104,8 @@ def least_squares(
         workers: see ``ftol``.
 
     Returns:
-        SciPy's ``OptimizeResult``. For traced values it holds ``x``, ``cost``, ``fun`` and ``grad``, which have
-        derivatives, and SciPy's counts, flags and messages.
+        SciPy's ``OptimizeResult``. For traced values it holds ``x``, ``cost``, ``fun``, ``grad`` and ``jac``, which
+        have derivatives, and SciPy's counts, flags and messages.
 
     Raises:
         ConvergenceError: no convergence, and a derivative is requested (an ``ArithmeticError``).
@@ -167,8 +167,10 @@ def fitted(call: str, residuals: Callable[[Any], Any], found: SearchResult, with
 
     slope = grad(cost)
     x = differentiable_root(call, bounded_stationarity(slope, found.x, within), found, found.facts["success"])
-    made = {"x": x, "cost": cost(x), "fun": residuals(x), "grad": slope(x)}
-    return with_fields(import_scipy(call).OptimizeResult, found.facts, **made)
+    facts = {"active_mask": np.zeros(np.shape(found.x)[-1:]), **found.facts}  # SciPy's are floats without bounds
+    fields = {"x": x, "cost": cost(x), "grad": slope(x), "jac": _slopes(residuals, x, loss, scale)}
+    fields["fun"] = residuals(x)  # at the end: what the function keeps elsewhere is of this call, not of a derivative
+    return with_fields(import_scipy(call).OptimizeResult, facts, **fields)
 
 
 def weight(loss: Any) -> Callable[[Any], Any]:
@@ -372,7 +374,7 @@ def curve_fit(
     loss, scale = kwargs.get("loss", "linear"), kwargs.get("f_scale", 1.0)
     residuals = fit.residuals()
     best = fitted(_CALL, residuals, found._replace(facts={"success": True}), fit.within, loss, scale)
-    return best.x, _covariances(_slopes(residuals, best.x, loss, scale), best.cost, absolute_sigma)
+    return best.x, _covariances(best.jac, best.cost, absolute_sigma)
 
 
 def _check_plain(option: str, refused: bool) -> None:

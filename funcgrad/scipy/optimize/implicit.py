@@ -27,7 +27,14 @@ from funcgrad.core import (
     tracer_of,
     traces_of,
 )
-from funcgrad.errors import ConcretizationError, ConvergenceError, InputError, NotDifferentiableError, StagingError
+from funcgrad.errors import (
+    BranchError,
+    ConcretizationError,
+    ConvergenceError,
+    InputError,
+    NotDifferentiableError,
+    StagingError,
+)
 from funcgrad.kinds.custom import CustomRules, custom_call
 from funcgrad.numpy.concretization import forget_refusal, strip_constant_tracers
 from funcgrad.numpy.creation import as_value
@@ -184,7 +191,7 @@ def search(
         held = values[len(live) :]
         args, start = tree.unflatten(spec, replace_at(leaves, live, values[: len(live)]))
         known = closure
-        fixed = (lambda x: fun(x, *args)) if known is None else (lambda x: known(x, held))
+        fixed = (lambda x: fun(x, *args)) if known is None else (lambda x: _of_closure(call, known, x, held))
         x, result = solve(Problem(call, fixed, args), *start)
         return fields.split(x, result)
 
@@ -202,6 +209,16 @@ def search(
             fields.results.clear()
             outs = as_one_operation(call, one, values)
     return fields.joined(outs) if outs else _empty_batch(values, guess)
+
+
+def _of_closure(call: str, closure: RecordedClosure, x: Any, held: tuple[Any, ...]) -> Any:
+    try:
+        return closure(x, held)
+    except BranchError as error:
+        raise BranchError(
+            f"{call}: inside vmap a function that closes over values of the examples may not branch, got one that "
+            "takes another branch than at the first guess. Use where(condition, x, y), or control.map in place of vmap."
+        ) from error
 
 
 def _is_jax_leak(error: Exception) -> bool:

@@ -49,8 +49,8 @@ def _eigenpairs(name: str, A: Any, k: int, M: Any, vectors: bool, **options: Any
     A, M = _matrix(call, A), None if M is None else _matrix(call, M)
     given = {key: value for key, value in options.items() if value is not None}
     if "v0" in given:
-        given["v0"] = np.asarray(strip_constant_tracers(as_value(given["v0"])))
-    for setting in ("sigma", "tol"):  # the eigenvalues that are found do not depend on them
+        given["v0"] = as_value(given["v0"])
+    for setting in ("sigma", "tol", "v0"):  # the eigenvalues that are found do not depend on them
         if isinstance(given.get(setting), Tracer):
             fixed = unbatched_if_equal(stop_gradient(given[setting]))
             given[setting] = np.asarray(strip_constant_tracers(fixed))[()]

@@ -23,6 +23,7 @@ from funcgrad.scipy.sparse.eigen import eigs, eigsh
 from funcgrad.scipy.sparse.matrices import (
     SparseArray,
     as_sparse,
+    canonical,
     coo_array,
     csc_array,
     dense_as_sparse,
@@ -31,6 +32,7 @@ from funcgrad.scipy.sparse.matrices import (
 )
 from funcgrad.transforms.implicit import custom_linear_solve
 from funcgrad.transforms.products import vjp
+from funcgrad.transforms.stopping import stop_gradient
 from funcgrad.typing import Array, ArrayLike
 
 __all__ = ["bicgstab", "cg", "eigs", "eigsh", "factorized", "gmres", "splu", "spsolve"]
@@ -44,7 +46,8 @@ def spsolve(A: Any, b: Any, permc_spec: str | None = None, use_umfpack: bool = T
 
     Args:
         A: a square ``SparseArray``, whose values may be traced, or a sparse matrix of SciPy, which is a constant.
-        b: of shape (n,) or (n, k), dense. For a sparse ``b`` the solution is sparse and stores all its elements.
+        b: of shape (n,) or (n, k), dense. For a sparse ``b`` of several columns the solution is sparse and stores all
+            its elements. For one column, dense or sparse, the solution is a vector, as SciPy's.
         permc_spec: accepted as in SciPy, without effect, like ``use_umfpack``: it only influences speed.
         use_umfpack: see ``permc_spec``.
 
@@ -61,10 +64,13 @@ def spsolve(A: Any, b: Any, permc_spec: str | None = None, use_umfpack: bool = T
     """
     A = as_sparse("sparse.linalg.spsolve", A)
     if is_sparse(b):
-        return dense_as_sparse(spsolve(A, as_sparse("sparse.linalg.spsolve", b).toarray()))
+        x = spsolve(A, as_sparse("sparse.linalg.spsolve", b).toarray())
+        return dense_as_sparse(x) if x.ndim == 2 else x
     b = as_value(b)
     if A.shape[0] != A.shape[1]:
         raise ShapeError(f"sparse.linalg.spsolve: A must be square, got {list(A.shape)}. Use lstsq of a dense matrix.")
+    if backend.shape_of(b)[1:] == (1,):
+        b = fnp.ravel(b)
     return on_columns("sparse.linalg.spsolve", sparse_solve, A, b, A.shape[0])
 
 
@@ -110,7 +116,9 @@ class _Factors:
         if trans not in ("N", "T", "H"):
             raise ValueError(f"splu: trans is 'N', 'T' or 'H', got {trans!r}. Give one of them.")
         A = self.A if trans == "N" else self.A.T
-        return spsolve(A.with_data(fnp.conjugate(A.values)) if trans == "H" else A, rhs)
+        rhs = as_value(rhs)
+        x = spsolve(A.with_data(fnp.conjugate(A.values)) if trans == "H" else A, rhs)
+        return fnp.reshape(x, backend.shape_of(rhs))
 
 
 def splu(A: Any, **options: Any) -> Any:
@@ -172,7 +180,7 @@ def cg(
         rtol: the allowed residual, relative to the norm of ``b``.
         atol: the allowed absolute residual.
         maxiter: the largest number of iterations.
-        M: a preconditioner of plain numbers, in SciPy's form.
+        M: a preconditioner in SciPy's form; its values are constants, on which the solution does not depend.
         callback: called after each iteration, with plain values.
 
     Returns:
@@ -262,6 +270,8 @@ def iterated(name: str, A: Any, b: ArrayLike, x0: Any = None, *, M: Any = None, 
     right, size = fnp.astype(right, dtype), backend.shape_of(right)[0]
     matrix = A if isinstance(A, (SparseArray, Tracer, np.ndarray)) or is_operator else as_sparse(call, A)
     rtol, atol = options.get("rtol", 1e-5), options.get("atol", 0.0)
+    for key in _PRECONDITIONERS & options.keys():
+        options[key] = _constant_preconditioner(call, options[key])
 
     def solve(transposed: bool) -> Any:
         here = dict(options)
@@ -303,6 +313,20 @@ def iterated(name: str, A: Any, b: ArrayLike, x0: Any = None, *, M: Any = None, 
 _HERMITIAN, _WITH_ADJOINT_PRODUCT = ("cg", "minres"), ("bicg", "qmr")
 #: Options that belong to the matrix of the system.
 _PRECONDITIONERS = frozenset(("M", "M1", "M2"))
+
+
+def _constant_preconditioner(call: str, M: Any) -> Any:
+    """Return the preconditioner ``M`` with plain values, on which the solution does not depend.
+
+    All columns of an operator with traced values are computed.
+    """
+    M = plain_matrix(M)
+    if hasattr(M, "matvec") and not is_sparse(M) and not is_plain(M @ np.zeros(M.shape[1])):
+        M = fnp.stack([M @ unit for unit in np.eye(M.shape[1])], axis=1)
+    if isinstance(M, SparseArray):
+        whole = canonical(M)
+        return whole.structure.matrix(np.asarray(_plain(call, stop_gradient(whole.values))))
+    return np.asarray(_plain(call, stop_gradient(M))) if isinstance(M, Tracer) else M
 
 
 def _transposed_preconditioner(M: Any, *, hermitian: bool) -> Any:

@@ -35,12 +35,13 @@ class SparseArray(InPlaceMethods):
         data: the values, one for each stored position, row by row; column by column if transposed.
         structure: the positions of the values.
         transposed: whether the matrix is the transpose of the one that ``structure`` describes.
-        of_dense: whether the values are a part of those of a dense matrix, of which SciPy stores no zeros.
+        of_dense: whether SciPy stores no zeros of this matrix: the values are a part of those of a dense matrix, or
+            ``eliminate_zeros`` was called, which is a true text then.
     """
 
     __array_ufunc__ = None  # an ndarray on the left leaves the operator to this class
     ndim = 2
-    of_dense = False
+    of_dense: bool | str = False
 
     def __init__(self, data: Array, structure: Structure, transposed: bool = False) -> None:
         self.structure, self.transposed = structure, transposed
@@ -78,7 +79,9 @@ class SparseArray(InPlaceMethods):
     @property
     def T(self) -> SparseArray:  # noqa: N802  (NumPy's name)
         """Transpose of the matrix, without a copy."""
-        return SparseArray(self.values, self.structure, not self.transposed)
+        made = SparseArray(self.values, self.structure, not self.transposed)
+        made.of_dense = self.of_dense
+        return made
 
     def with_data(self, data: ArrayLike) -> SparseArray:
         """Return the matrix of the same structure with other values.
@@ -90,7 +93,9 @@ class SparseArray(InPlaceMethods):
         count = len(self.structure.indices)
         if backend.shape_of(data) != (count,):
             raise ShapeError(f"SparseArray: data must have {count} values, got {describe(data)}. Give one per place.")
-        return SparseArray(data, self.structure, self.transposed)
+        made = SparseArray(data, self.structure, self.transposed)
+        made.of_dense = self.of_dense
+        return made
 
     def map_values(self, change: Callable[[Any], Any]) -> SparseArray:
         """Apply ``change``, which must map zero to zero, to the values, one for each position; return the matrix."""
@@ -423,7 +428,9 @@ def rearrange(arrange: Any, *matrices: SparseArray) -> Any:
             f"SparseArray: a matrix is made by slices and arrays, got {made.ndim} axes. Write A[i : i + 1]."
         )
     numbers, structure = values_and_structure(made)
-    return SparseArray(getitem(values, numbers - 1), structure)
+    found = SparseArray(getitem(values, numbers - 1), structure)
+    found.of_dense = next((A.of_dense for A in matrices if A.of_dense), False)
+    return found
 
 
 def _at_positions(A: SparseArray, other: Any) -> Any:

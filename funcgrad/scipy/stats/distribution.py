@@ -29,6 +29,7 @@ from funcgrad.numpy.peeking import concrete_or_none, is_plain
 from funcgrad.optional import import_scipy
 from funcgrad.transforms.stopping import stop_gradient
 from funcgrad.typing import Array
+from funcgrad.writable import Proxy
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -42,8 +43,11 @@ poison: Operation = elementwise(
 
 
 def as_double(x: Any) -> Any:
-    """Return ``x`` in double precision, SciPy's dtype for this; Python numbers are returned unchanged."""
-    x = as_value(x)
+    """Return ``x`` in double precision, SciPy's dtype for this; Python numbers are returned unchanged.
+
+    Of an array of a class with units, SciPy's distributions take the numbers.
+    """
+    x = as_value(x.as_array() if isinstance(x, Proxy) else x)
     if type(x) in (int, float):
         return x
     dtype = backend.dtype_of(x)

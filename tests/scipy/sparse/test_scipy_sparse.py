@@ -39,6 +39,24 @@ def test_values_match_scipy():
     np.testing.assert_allclose(sparse.linalg.spsolve(A.T, many), np.linalg.solve(MATRIX.toarray().T, many), rtol=1e-12)
 
 
+@pytest.mark.parametrize("solve", ["spsolve", "spsolve_triangular", "splu"])
+@pytest.mark.parametrize("columns", [1, 2])
+def test_shapes_of_right_sides_are_those_of_scipy(solve, columns):
+    """``spsolve`` returns a vector for one column, its relatives a column."""
+    lib = scipy.sparse.linalg
+    call = (lambda a, b: lib.splu(a).solve(b)) if solve == "splu" else getattr(lib, solve)
+    b = np.stack([B, 2 * B], 1)[:, :columns]
+    lower = scipy.sparse.tril(MATRIX).tocsc()
+
+    def shape(data):
+        return call(scipy.sparse.csc_array((data, lower.indices, lower.indptr)), b).shape
+
+    assert grad(lambda d: (d.sum(), shape(d)), has_aux=True)(lower.data)[1] == shape(lower.data)
+    if solve == "spsolve" and columns == 1:
+        found = jacobian(lambda s: lib.spsolve(lower, s * scipy.sparse.csc_array(b)))(1.0)
+        np.testing.assert_allclose(found, lib.spsolve(lower, B))
+
+
 def test_derivatives_match_dense_matrices():
     for position in (0, 1):
         got, want = (jacobian(f, position)(A.data, B) for f in (by_sparse, by_dense))

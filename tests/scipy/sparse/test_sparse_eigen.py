@@ -185,3 +185,13 @@ def test_traced_settings_are_constants(name):
 
     assert grad(f)(1.2) == pytest.approx(f(1.2) / 1.2)
     assert vmap(grad(f))(np.array([1.2, 1.2])).tolist() == pytest.approx([grad(f)(1.2)] * 2)
+
+
+@pytest.mark.parametrize("name", ["eigsh", "eigs"])
+def test_traced_starting_vectors_are_constants(name):
+    def f(v):
+        return np.real(getattr(linalg, name)(stiffness(X) * v[0], 1, v0=v)[0][0])
+
+    slope = grad(f)(START)
+    assert slope[0] == pytest.approx(f(START) / START[0])
+    assert not slope[1:].any()

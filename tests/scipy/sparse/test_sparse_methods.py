@@ -412,10 +412,16 @@ def test_power_of_sparse_matrix_is_matrix_power():
         grad(lambda x: weighed(make(x, scipy.sparse.csr_matrix) ** 0.5))(VALUES)
 
 
+def without_zeros(A):
+    A.eliminate_zeros()
+    return A
+
+
 def test_invalid_calls_raise():
     for fun, problem in (
         (lambda A: A.power(0).sum(), "must not be 0"),
-        (lambda A: (A - A).eliminate_zeros(), "a traced value that is zero now may have a derivative"),
+        (lambda A: without_zeros(A - A).data.sum(), "a traced value that is zero now may have a derivative"),
+        (lambda A: without_zeros(A - A)[:2].T.nnz * A.sum(), "a traced value that is zero now may have a derivative"),
     ):
         with pytest.raises(InputError, match=problem):
             grad(lambda x, fun=fun: fun(scipy.sparse.csr_array((x, PAIRS), shape=(3, 3))))(VALUES)
