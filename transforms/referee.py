@@ -154,9 +154,8 @@ class Referee:
         """Return the derivative along ``direction``, with less effort if it turns out to be ``claim``."""
         known: list[tuple[np.ndarray, np.ndarray]] = []  # the values that all measurements below share
         exact = self._complex_step(self.point, direction)
-        if exact is not None and not np.any(self._noise(direction)):
-            rows = self._values_on_both_sides(direction, known, self._noise(direction))
-            measured = _measure_slope(rows, "differences", CONFIRMING_ERROR)
+        if exact is not None and (self._is_near(exact, claim) or not np.any(self._noise(direction))):
+            measured = _measure_slope(self._values_on_both_sides(direction, known), "differences", CONFIRMING_ERROR)
             if np.all(abs(exact - measured.value) <= _complex_step_tolerance(measured)):
                 return Measured(exact, 8 * EPSILON * abs(exact), measured.jump, "complex step")
         if self._known_noise is None and claim is not None:
@@ -171,9 +170,11 @@ class Referee:
 
         Coarse rounding errors would make the measurement look better than it is, but not the claim.
         """
-        accurate = measured.error <= _accurate_error(measured.value, RELATIVE_ERROR, self.allowed)
-        near = abs(measured.value - claim) <= (self.allowed(claim) if self.allowed else 0.0)
-        return bool(np.all(accurate & near) and not np.any(measured.jump))
+        accurate = np.all(measured.error <= _accurate_error(measured.value, RELATIVE_ERROR, self.allowed))
+        return bool(accurate and self._is_near(measured.value, claim) and not np.any(measured.jump))
+
+    def _is_near(self, value: np.ndarray, claim: np.ndarray | None) -> bool:
+        return claim is not None and bool(np.all(abs(value - claim) <= (self.allowed(claim) if self.allowed else 0.0)))
 
     def second_derivative(self, along: Leaves, across: Leaves, first: Measured) -> Measured:
         """Return the mixed second derivative along two directions; ``first`` is the derivative ``along`` the first."""
