@@ -132,6 +132,11 @@ def test_istft(options):
     Z = scipy.signal.stft(X, nperseg=8, **forward)[2]
     want = scipy.signal.istft(Z, **options)
     np.testing.assert_allclose(traced(lambda z: signal.istft(z, **options)[1], Z), want[1], atol=1e-12)
+    window = np.hanning(9)[:8] + 0.5
+    options["window"] = window
+    of_window = lambda lib, w: lib.istft(Z, **{**options, "window": w})[1]
+    np.testing.assert_allclose(vmap(lambda w: of_window(signal, w))(window[None]), [of_window(scipy.signal, window)])
+    check_grads(lambda w: of_window(signal, w), (window,), order=2)
 
 
 @pytest.mark.parametrize(

@@ -295,6 +295,7 @@ VECTORS = {
     "t": (lambda lib, x, m, c, n: lib.multivariate_t.logpdf(x, m, c, n), (X, MEAN, COV, 3.5)),
     "dirichlet": (lambda lib, a: lib.dirichlet.logpdf(P, a), (np.array([1.2, 0.7, 2.0]),)),
     "dirichlet of less": (lambda lib, x, a: lib.dirichlet.pdf(x, a), (P[:2], np.array([1.2, 0.7, 2.0]))),
+    "dirichlet of a column": (lambda lib, x, a: lib.dirichlet.logpdf(x, a), (P[:2, None], np.array([1.2, 0.7, 2.0]))),
     "dirichlet entropy": (lambda lib, a: lib.dirichlet.entropy(a), (np.array([1.2, 0.7, 2.0]),)),
     "dirichlet mean": (lambda lib, a: lib.dirichlet.mean(a), (np.array([1.2, 0.7, 2.0]),)),
     "dirichlet variance": (lambda lib, a: lib.dirichlet.var(a), (np.array([1.2, 0.7, 2.0]),)),
@@ -309,6 +310,7 @@ def test_distributions_of_vectors(name):
     want = fun(scipy.stats, *args)
     found, pull = vjp(lambda *a: fun(stats, *a), *args)
     assert np.allclose(found, want, rtol=1e-12)
+    assert np.shape(found) == np.shape(want)
     pulled = pull(np.ones_like(found))
     rng = np.random.default_rng(0)
     for i, arg in enumerate(args):

@@ -72,8 +72,7 @@ def _scale(frames: _Frames, fs: Any, scaling: str) -> Any:
     """Return the factor that makes the transform of a sine its amplitude, or makes its square a density."""
     if scaling not in ("spectrum", "psd"):
         raise ShapeError(f"signal.stft: scaling must be spectrum or psd, got {scaling!r}.")
-    by_sum = 1 / np.sum(frames.window)
-    return float(by_sum if scaling == "spectrum" else 1 / np.sqrt(fs * np.sum(frames.window**2)))
+    return 1 / (fnp.sum(frames.window) if scaling == "spectrum" else fnp.sqrt(fs * fnp.sum(frames.window**2)))
 
 
 @mirrors
@@ -119,8 +118,8 @@ def istft(
     rank = len(backend.shape_of(flat))
     places = at.reshape(*[1] * (rank - 1), -1)
     x = add_along_axis(flat, places, axis=rank - 1, shape=(*backend.shape_of(flat)[:-1], n))
-    weight = np.bincount(at, np.tile(frames.window**2, count), n)
-    x = x / constant(np.where(weight > 1e-10, weight, 1.0), x)
+    weight = fnp.bincount(at, fnp.tile(frames.window**2, count), n)
+    x = x / constant(fnp.where(weight > 1e-10, weight, 1.0), x)
     if boundary:
         x = x[..., frames.length // 2 : n - frames.length // 2]
     x = fnp.moveaxis(x, -1, along - (across < along))

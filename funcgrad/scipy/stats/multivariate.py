@@ -178,7 +178,7 @@ class _Dirichlet(SciPyDistribution):
         weights = fnp.reshape(alpha - 1, (n, *(1,) * (len(shape) - 1)))
         norm = fnp.sum(fsp.gammaln(alpha)) - fsp.gammaln(fnp.sum(alpha))
         ans = fnp.where(inside, fnp.sum(fsp.xlogy(weights, kept), axis=0) - norm, -math.inf)
-        return as_scalar(nan_where_invalid(ans, true_if_known(fnp.all(alpha > 0)), fnp.sum(alpha)))
+        return as_scalar(fnp.squeeze(nan_where_invalid(ans, true_if_known(fnp.all(alpha > 0)), fnp.sum(alpha))))
 
     @delegates_plain
     def pdf(self, x: Any, alpha: Any) -> Any:
