@@ -324,6 +324,13 @@ def test_distributions_of_vectors(name):
             assert np.array_equal(pulled[i], pulled[i].T)
 
 
+def test_shares_that_do_not_add_up_have_density_zero():
+    logpdf = lambda x: stats.dirichlet.logpdf(x, [1.2, 0.7, 2.0])
+    x = np.stack([P, P * 1.01, P.astype(np.float32)])
+    assert np.allclose(vmap(logpdf)(x), [logpdf(P), -np.inf, logpdf(P)], rtol=1e-6)
+    assert np.array_equal(grad(logpdf)(1.01 * P), np.zeros(3))
+
+
 # ---- densities of samples ----------------------------------------------------------------------------------
 
 SAMPLE = np.array([[0.1, 0.7, -1.0, 2.0], [1.0, -0.4, 0.3, 0.2]])
