@@ -150,6 +150,9 @@ def test_power_spectra(options):
     np.testing.assert_allclose(got, scipy.signal.welch(X, nperseg=9, **options)[1], atol=1e-13)
     got = traced(lambda x, y: signal.csd(x, y, nperseg=9, **options)[1], X, y)
     np.testing.assert_allclose(got, scipy.signal.csd(X, y, nperseg=9, **options)[1], atol=1e-13)
+    own = traced(lambda x: signal.csd(x, x, nperseg=9, **options)[1], X)
+    np.testing.assert_allclose(own, want := scipy.signal.csd(X, X, nperseg=9, **options)[1], atol=1e-13)
+    assert own.dtype == want.dtype == float
     for more in ({}, {"nfft": 20}, {"nfft": 50, "window": "hann"}, {"axis": 0}):
         want = scipy.signal.periodogram(X, **{**options, **more})[1]
         got = traced(lambda x, more=more: signal.periodogram(x, **{**options, **more})[1], X)

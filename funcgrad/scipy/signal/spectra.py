@@ -155,8 +155,8 @@ def csd(
         raise ShapeError(f"signal.csd: average must be mean or median, got {average!r}.")
     if scaling not in ("density", "spectrum"):
         raise ShapeError(f"signal.csd: scaling must be density or spectrum, got {scaling!r}.")
-    x, y = as_value(x), as_value(y)
     is_own = x is y
+    x, y = as_value(x), as_value(y)
     x, y = [fnp.moveaxis(s, axis, -1) for s in (x, y)]
     n = max(backend.shape_of(x)[-1], backend.shape_of(y)[-1])
     x, y = [_lengthened(s, n) for s in (x, y)]
@@ -173,7 +173,7 @@ def csd(
     found = fnp.mean(products, axis=-2) if average == "mean" else _median(products)
     found = found * (constant(weights, found) * fnp.astype(scale, np.empty(0, backend.dtype_of(found)).real.dtype))
     frequencies = (np.fft.rfftfreq if onesided else np.fft.fftfreq)(frames.nfft, 1 / fs)
-    return frequencies, fnp.moveaxis(found, -1, axis)
+    return frequencies, fnp.moveaxis(found.real if is_own else found, -1, axis)
 
 
 def _median(products: Array) -> Array:
