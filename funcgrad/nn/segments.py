@@ -31,6 +31,7 @@ def _numbered(
     num_segments: int | None = None,
     indices_are_sorted: bool = False,
     unique_indices: bool = False,
+    bucket_size: int | None = None,
 ) -> tuple[Array, int]:
     """Return the segment numbers, with ``num_segments`` for rows in no segment, and the number of segments."""
     ids = as_value(segment_ids)
@@ -42,12 +43,12 @@ def _numbered(
             "The rows are along the first axis."
         )
     if num_segments is None:
-        if isinstance(ids, Tracer) or backend.namespace_of(ids) is not np:
+        if isinstance(ids, Tracer) or backend.is_jax_tracer(ids):
             raise ConcretizationError(
                 f"{call}: the number of segments depends on values that are not known here, got {describe(ids)}. "
                 "Pass num_segments."
             )
-        num_segments = int(np.max(ids, initial=-1)) + 1
+        num_segments = int(np.asarray(ids).max(initial=-1)) + 1
     if num_segments < 0:
         raise ShapeError(f"{call}: num_segments must not be negative, got {num_segments}. Pass their number.")
     outside = logical_or(less(ids, 0), greater_equal(ids, num_segments))
@@ -62,6 +63,7 @@ def segment_sum(
     num_segments: int | None = None,
     indices_are_sorted: bool = False,
     unique_indices: bool = False,
+    bucket_size: int | None = None,
 ) -> Array:
     """Sum the rows of ``data`` that have the same number.
 
@@ -71,6 +73,7 @@ def segment_sum(
         num_segments: the number of segments; by default one more than the largest of ``segment_ids``.
         indices_are_sorted: accepted for compatibility with JAX, and ignored.
         unique_indices: accepted for compatibility with JAX, and ignored.
+        bucket_size: accepted for compatibility with JAX, and ignored.
 
     Raises:
         InputError: ``segment_ids`` are not integers (a ``TypeError``).

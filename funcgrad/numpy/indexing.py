@@ -14,7 +14,7 @@ from funcgrad.core import Tracer, describe
 from funcgrad.errors import InputError
 from funcgrad.kinds.linear import permute
 from funcgrad.numpy.axes import as_shape, means_all_axes, normalize_axis
-from funcgrad.numpy.concretization import concrete
+from funcgrad.numpy.concretization import concrete, is_unknown
 from funcgrad.numpy.creation import as_value, astype, copy
 from funcgrad.numpy.layout import in_memory_order
 from funcgrad.numpy.output import compute_into
@@ -60,7 +60,7 @@ def _as_positions(name: str, given: Array) -> Array:
 
 def _bounded(name: str, indices: Array, n: int, mode: Mode) -> Array:
     """Bring ``indices`` into the range of ``n`` elements by ``mode``; "raise" leaves them to the read."""
-    if mode == "raise":
+    if mode in ("raise", None):
         return indices
     if mode == "wrap":
         return remainder(indices, n)
@@ -261,7 +261,7 @@ def choose(a: ArrayLike, choices: Sequence[ArrayLike] | Array, out: Any = None, 
         return np.choose(a, choices, mode=mode)
     n = len(choices)
     a = _as_positions("choose", a)
-    if mode == "raise" and _is_outside(a, n):
+    if mode in ("raise", None) and _is_outside(a, n):
         raise ValueError("invalid entry in choice array")
     to = result_type(*choices)
     chosen, *arrays = broadcast_arrays(_bounded("choose", a, n, mode), *[astype(c, to) for c in choices])
@@ -291,7 +291,7 @@ def unravel_index(indices: ArrayLike, shape: Any, order: Order = "C") -> tuple[A
         values: Any = concrete_or_none(indices)
         worst = values.min() if values.min() < 0 else values.max()
         raise ValueError(f"index {worst} is out of bounds for array with size {prod(shape)}")
-    rest = _as_positions("unravel_index", indices)
+    rest = astype(_as_positions("unravel_index", indices), np.intp)
     found: list[Array] = []
     for n in _fastest_axis_first(shape, order):
         found.append(remainder(rest, n))
@@ -329,7 +329,7 @@ def ravel_multi_index(
         return np.ravel_multi_index(tuple(parts), dims, mode, order)
     if len(parts) != len(dims):
         raise ValueError(f"parameter multi_index must be a sequence of length {len(dims)}")
-    modes: list[Mode] = [mode] * len(dims) if isinstance(mode, str) else list(mode)
+    modes: list[Mode] = list(mode) if isinstance(mode, (list, tuple)) else [mode] * len(dims)
     bounded: list[Array] = []
     for part, n, how in zip(parts, dims, modes, strict=True):
         if how == "raise" and _is_outside(part, n):
@@ -342,13 +342,18 @@ def ravel_multi_index(
     return total
 
 
+def _keeps_tracer(a: Array) -> bool:
+    """Whether ``ix_`` reshapes ``a`` as it is: floats keep a derivative, positions may have no one value."""
+    return isinstance(a, Tracer) if backend.is_inexact(a) else backend.dtype_of(a).kind in "iu" and is_unknown(a)
+
+
 def ix_(*args: ArrayLike) -> tuple[np.ndarray, ...]:
     """Make from positions or masks along each axis an index that reads all their combinations.
 
     Floating arguments, which are not positions, become the axes of an open grid and keep their derivative.
 
     Raises:
-        ConcretizationError: traced positions or masks differ between the examples of a ``vmap``.
+        ConcretizationError: traced masks differ between the examples of a ``vmap``.
         ValueError: an argument does not have exactly one axis.
 
     Example:
@@ -357,11 +362,11 @@ def ix_(*args: ArrayLike) -> tuple[np.ndarray, ...]:
                [5, 3]])
     """
     values = [as_value(a) for a in args]  # a list may hold traced numbers
-    numbers = [isinstance(v, Tracer) and backend.is_inexact(v) for v in values]
+    apart = [_keeps_tracer(v) for v in values]
     made: tuple[Any, ...] = np.ix_(
         *[
-            np.empty(backend.shape_of(v)) if n else _concrete(v, "ix_") if isinstance(v, Tracer) else a
-            for a, v, n in zip(args, values, numbers, strict=True)
+            np.empty(backend.shape_of(v)) if alone else _concrete(v, "ix_") if isinstance(v, Tracer) else a
+            for a, v, alone in zip(args, values, apart, strict=True)
         ]
     )
-    return tuple([reshape(v, m.shape) if n else m for v, m, n in zip(values, made, numbers, strict=True)])
+    return tuple([reshape(v, m.shape) if alone else m for v, m, alone in zip(values, made, apart, strict=True)])

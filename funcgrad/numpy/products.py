@@ -400,7 +400,7 @@ def trace(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: 
     if is_plain(a):
         return np.trace(a, offset, axis1, axis2, dtype)
     on_it = as_dtype(diagonal(a, offset, axis1, axis2), dtype)
-    return reduce_sum(on_it, axis=(len(shape_of(on_it)) - 1,))
+    return as_dtype(reduce_sum(on_it, axis=(len(shape_of(on_it)) - 1,)), dtype)
 
 
 def einsum(

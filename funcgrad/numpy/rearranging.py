@@ -14,11 +14,11 @@ from funcgrad.backend import namespace_of
 from funcgrad.core import Tracer
 from funcgrad.kinds.linear import broadcast_to, reshape
 from funcgrad.numpy.axes import as_shape, means_all_axes, normalize_axes, normalize_axis
-from funcgrad.numpy.concretization import concrete
+from funcgrad.numpy.concretization import concrete, is_unknown
 from funcgrad.numpy.creation import as_buffer, as_value, astype, copy
 from funcgrad.numpy.elementwise import rint
 from funcgrad.numpy.layout import in_c_order, in_memory_order
-from funcgrad.numpy.peeking import is_numpy_only, is_plain
+from funcgrad.numpy.peeking import any_true, concrete_or_none, is_numpy_only, is_plain
 from funcgrad.numpy.quantiles import median
 from funcgrad.numpy.ranges import linspace
 from funcgrad.numpy.reductions import max as largest
@@ -26,6 +26,8 @@ from funcgrad.numpy.reductions import mean
 from funcgrad.numpy.reductions import min as smallest
 from funcgrad.numpy.shaping import moveaxis, ravel, swapaxes
 from funcgrad.primitives import shaping as prim
+from funcgrad.primitives.arithmetic import add, remainder, subtract
+from funcgrad.primitives.comparison import where
 from funcgrad.primitives.indexing import getitem, pad_zeros
 from funcgrad.typing import Array, ArrayLike, Axes, Axis
 from funcgrad.writable import is_buffer
@@ -36,6 +38,13 @@ __all__ = ["delete", "flip", "fliplr", "flipud", "insert", "pad", "repeat", "res
 def _concrete_count(name: str, what: str, value: Any) -> Any:
     """Return a plain count or position, which determines shapes: all examples of a vmap must share it."""
     return concrete(value, f"{name}: {what}") if isinstance(value, Tracer) else value
+
+
+def _as_unknown(value: Any) -> Array | None:
+    """Return integers that have no one value here as an array; None for all else."""
+    if not is_plain(value) and not isinstance(value, slice) and is_unknown(value := as_value(value)):
+        return astype(value, int) if backend.dtype_of(value).kind in "iu" else None
+    return None
 
 
 def _take(x: Array, axis: int, places: Any) -> Array:
@@ -129,7 +138,7 @@ def roll(a: ArrayLike, shift: int | tuple[int, ...], axis: Axes = None) -> Array
 
     Args:
         a: an array.
-        shift: the number of positions, one for each axis or one for all.
+        shift: the number of positions, one for each axis or one for all; examples of a ``vmap`` may differ in it.
         axis: one axis or several; None rolls the flattened elements.
 
     Raises:
@@ -139,6 +148,9 @@ def roll(a: ArrayLike, shift: int | tuple[int, ...], axis: Axes = None) -> Array
         >>> fnp.roll([1, 2, 3, 4], 1)
         array([4, 1, 2, 3])
     """
+    unknown = None if type(shift) is int else _as_unknown(shift)
+    if unknown is not None:
+        return _roll_unknown(as_value(a), unknown, axis)
     shift = _concrete_count("roll", "shift", shift)
     a = as_value(a)
     if namespace_of(a) is np:
@@ -151,11 +163,28 @@ def roll(a: ArrayLike, shift: int | tuple[int, ...], axis: Axes = None) -> Array
     if type(shift) is int and type(axis) is int:
         return prim.roll(a, shift=(shift,), axis=(normalize_axis(axis, rank),))
     pairs = np.broadcast(np.asarray(shift), np.asarray(axis))
-    if pairs.ndim > 1:
-        raise ValueError("'shift' and 'axis' should be scalars or 1D sequences")
+    _check_shifts(pairs.ndim)
     shifts, axes = zip(*pairs, strict=True) if pairs.size else ((), ())
     whole = tuple([operator.index(s) for s in shifts])
     return prim.roll(a, shift=whole, axis=tuple([normalize_axis(i, rank) for i in axes]))
+
+
+def _check_shifts(rank: int) -> None:
+    if rank > 1:
+        raise ValueError("'shift' and 'axis' should be scalars or 1D sequences")
+
+
+def _roll_unknown(a: Array, shift: Array, axis: Axes) -> Array:
+    shape = backend.shape_of(a)
+    if axis is None:
+        return reshape(_roll_unknown(ravel(a), shift, 0), to=shape)
+    steps = np.broadcast_shapes(backend.shape_of(shift), np.shape(axis), (1,))
+    _check_shifts(len(steps))
+    shift, axes = broadcast_to(shift, to=steps), np.broadcast_to(axis, steps)
+    for i, along in enumerate(axes.tolist()):
+        along = normalize_axis(along, len(shape))
+        a = _take(a, along, remainder(subtract(np.arange(shape[along]), getitem(shift, i)), max(shape[along], 1)))
+    return a
 
 
 def tile(A: ArrayLike, reps: Any) -> Array:
@@ -312,6 +341,22 @@ def _widths(pad_width: Any, rank: int) -> tuple[tuple[int, int], ...]:
     return tuple([(before, after) for before, after in pairs])
 
 
+def _one_unknown(obj: Any) -> Array | None:
+    """Return one position that has no one value here; None for all else."""
+    unknown = _as_unknown(obj)
+    return unknown if unknown is not None and backend.shape_of(unknown) in ((), (1,)) else None
+
+
+def _in_range(place: Array, n: int, last: int) -> Array:
+    """Return one place from 0 to ``last`` on an axis of length ``n``, from whose end negative places count."""
+    place = reshape(place, to=())
+    if any_true(lambda place: (place < -n) | (place > last), place):
+        values: Any = concrete_or_none(place)
+        wrong = values[(values < -n) | (values > last)]
+        raise IndexError(f"index {wrong[0]} is out of bounds for axis with size {n}")
+    return where(place < 0, add(place, n), place)
+
+
 def delete(arr: ArrayLike, obj: Any, axis: Axis = None) -> Array:
     """Return ``arr`` without the positions ``obj`` along ``axis``.
 
@@ -322,12 +367,18 @@ def delete(arr: ArrayLike, obj: Any, axis: Axis = None) -> Array:
 
     Raises:
         IndexError: a position out of range.
-        ConcretizationError: positions that differ between the examples of a ``vmap``.
+        ConcretizationError: several positions that differ between the examples of a ``vmap``.
 
     Example:
         >>> fnp.delete([1, 2, 3], 1)
         array([1, 3])
     """
+    place = _one_unknown(obj)
+    if place is not None:
+        arr, axis = (ravel(arr), 0) if axis is None else (as_value(arr), axis)
+        axis = normalize_axis(axis, len(backend.shape_of(arr)))
+        kept = np.arange(backend.shape_of(arr)[axis] - 1)
+        return _take(arr, axis, add(kept, kept >= _in_range(place, len(kept) + 1, len(kept))))
     obj = _concrete_count("delete", "obj", obj)
     arr = as_value(arr)
     if namespace_of(arr) is np:
@@ -355,12 +406,21 @@ def insert(arr: ArrayLike, obj: Any, values: ArrayLike, axis: Axis = None) -> Ar
     Raises:
         IndexError: a position out of range.
         ValueError: ``values`` do not broadcast.
-        ConcretizationError: positions that differ between the examples of a ``vmap``.
+        ConcretizationError: several positions that differ between the examples of a ``vmap``.
 
     Example:
         >>> fnp.insert([1, 2, 3], 1, 9)
         array([1, 9, 2, 3])
     """
+    place = _one_unknown(obj)
+    if place is not None:
+        together = insert(arr, np.zeros(backend.shape_of(place), int), values, axis)  # the new ones first
+        arr, axis = (ravel(arr), 0) if axis is None else (as_value(arr), axis)
+        axis = normalize_axis(axis, len(backend.shape_of(arr)))
+        n, places = backend.shape_of(arr)[axis], np.arange(backend.shape_of(together)[axis])
+        place, new = _in_range(place, n, n), len(places) - n
+        after = where(places < add(place, new), subtract(places, place), places)
+        return _take(together, axis, where(places < place, add(places, new), after))
     obj = _concrete_count("insert", "obj", obj)
     if is_plain(arr, values):  # NumPy converts values to the dtype of arr, which may have fields
         return np.insert(arr, obj, values, axis)

@@ -132,6 +132,7 @@ def interp(
 
     Raises:
         ValueError: ``xp`` and ``fp`` are not vectors of equal length, or are empty; the period is 0.
+        TypeError: ``x`` or ``xp`` are complex.
 
     Example:
         >>> fnp.interp([0.5, 1.5, 9.0], [0.0, 1.0, 2.0], [0.0, 10.0, 30.0])
@@ -148,6 +149,9 @@ def interp(
         raise ValueError("fp and xp are not of the same length")
     if backend.shape_of(xp) == (0,):
         raise ValueError("array of sample points is empty")
+    if "c" in (backend.dtype_of(x).kind, backend.dtype_of(xp).kind):
+        got = f"got {describe(x)} and {describe(xp)}"
+        raise InputError(f"interp: points and knots are real numbers, {got}. Take their real parts.")
     x, xp, fp = _doubles(x, xp, fp)
     if period is not None:
         x, xp, fp = _periodic(x, xp, fp, as_value(period))

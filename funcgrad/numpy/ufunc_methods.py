@@ -23,7 +23,7 @@ from funcgrad.numpy import cumulative, reductions
 from funcgrad.numpy.assignment import raise_read_only, set_all_items
 from funcgrad.numpy.axes import normalize_axis
 from funcgrad.numpy.concretization import user_line
-from funcgrad.numpy.creation import as_value, astype
+from funcgrad.numpy.creation import as_value, asarray, astype
 from funcgrad.numpy.items import with_items_set
 from funcgrad.numpy.output import (
     accumulation_dtype,
@@ -219,6 +219,8 @@ class Ufunc(Protocol):
         if self.ufunc.nin != 2:
             raise ValueError("outer product only supported for binary functions")
         a, b = as_value(A), as_value(B)
+        if backend.library_of(a) is backend.library_of(b) is np:  # whose Python numbers become arrays here
+            a, b = asarray(a), asarray(b)
         ones = (1,) * len(backend.shape_of(b))
         if ones:
             a = reshape(a, to=(*backend.shape_of(a), *ones))

@@ -159,7 +159,7 @@ def put(a: Any, ind: ArrayLike, v: ArrayLike, mode: Mode = "raise") -> None:
         indices, values = plain
         np.put(a, indices, values, mode)
         return
-    if mode not in ("raise", "wrap", "clip"):
+    if mode not in ("raise", "wrap", "clip", None):
         raise ValueError(f"clipmode must be one of 'clip', 'raise', or 'wrap' (got '{mode}')")
     ind = as_value(ind)
     if is_plain(ind):

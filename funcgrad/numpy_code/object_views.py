@@ -210,12 +210,12 @@ def _object_viewer(kind: type, cls: type, translate: Any) -> Callable[[Any], Any
             sort = type(value)
             if sort in unreplaced:
                 continue
-            if sort is np.ndarray and name in read and value.dtype.kind in "fciu":
+            if sort is np.ndarray and name in read and value.dtype.kind in "fciub":
                 own[name] = read_only_buffer(value)
             elif at_once or hasattr(cls, name):  # else lookups would find the class's, not call ``__getattr__``
                 translate.memo().setdefault(id(obj), (obj, view))  # ``obj`` may refer to itself, as by methods
                 own[name] = translate(value)[0]
-            elif sort is not np.ndarray or value.dtype.kind != "b":
+            else:
                 del own[name]
         own[SOURCE] = obj
         set_dict(view, own)

@@ -154,7 +154,7 @@ class Translator:
                 return closed[0], not closed[1]
             return self._function(value)
         if kind is np.ndarray:
-            of_numbers = self.replaces_arrays and value.dtype.kind in "iufc"
+            of_numbers = self.replaces_arrays and value.dtype.kind in "iufcb"
             return self._constant(value) if of_numbers else (value, value.dtype.kind != "O")
         if kind is MethodType:
             return _method(value, self), False

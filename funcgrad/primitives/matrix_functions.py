@@ -201,41 +201,44 @@ def _noise(w: Any) -> Any:
     return GAP_UNITS * w.shape[-1] * rounding_unit(w) * abs(w).max(-1, keepdims=True, initial=0)
 
 
-def _function_of_hermitian(x: Any, f: Callable[[Any], Any]) -> Any:
+def _function_of_hermitian(xp: Any, x: Any, name: str) -> Any:
     """Compute a function of Hermitian matrices from their eigenvectors, which gives the least rounding."""
-    w, v = np.linalg.eigh(x)
-    w = np.where(abs(w) <= _noise(w), 0, w)
+    w, v = xp.linalg.eigh(x)
+    w = xp.where(abs(w) <= _noise(w), 0, w)
     with np.errstate(divide="ignore"):
-        values = f(w.astype(np.result_type(w, np.complex64)) if (w < 0).any() else w)
-    return (v * np.where(np.isfinite(values).all(-1, keepdims=True), values, np.nan)[..., None, :]) @ _adjoint(v)
+        values = getattr(xp, name)(w.astype(np.result_type(w, np.complex64)) if xp is np and (w < 0).any() else w)
+    return (v * xp.where(xp.isfinite(values).all(-1, keepdims=True), values, np.nan)[..., None, :]) @ _adjoint(v)
 
 
-def _principal_function(xp: Any, x: Any, base: int, f: Callable[[Any], Any], general: Callable[..., Any]) -> Any:
+def _principal_function(xp: Any, x: Any, base: int, name: str, general: Callable[..., Any]) -> Any:
     """Compute a function of matrices with a branch cut along the negative axis.
 
     Args:
         xp: the array namespace. JAX arrays, whose dtype cannot depend on values, are not rotated.
         x: the matrices.
         base: the number of leading rows and columns that have all eigenvalues of ``x``.
-        f: the function of numbers.
+        name: the function of numbers.
         general: ``general(xp, x, angle, zero)`` for non-Hermitian matrices, see ``_rotated_to_positive_axis``.
     """
     x = _floating(xp, x)
     if 0 in x.shape:
         return x
-    if xp is not np:
-        return general(xp, x, None, False)
-    eye = _eye(np, x)
-    finite = np.isfinite(x).all((-2, -1), keepdims=True)
-    x = np.where(finite, x, eye)
+    eye = _eye(xp, x)
+    finite = xp.isfinite(x).all((-2, -1), keepdims=True)
+    x = xp.where(finite, x, eye)
     hermitian = (x == _adjoint(x)).all((-2, -1), keepdims=True) & (x.shape[-1] == base)
-    if hermitian.all():
-        ans = _function_of_hermitian(x, f)
+    if xp is not np:
+        ans = general(xp, x, None, False)
+        hermitian = hermitian & xp.isnan(ans).any((-2, -1), keepdims=True)  # the iteration fails at an eigenvalue of 0
+        eye = eye * xp.arange(1, x.shape[-1] + 1)  # distinct eigenvalues: their derivative by JAX is finite
+        ans = xp.where(hermitian, _function_of_hermitian(xp, xp.where(hermitian, x, eye), name), ans)
+    elif hermitian.all():
+        ans = _function_of_hermitian(np, x, name)
     else:
         ans = general(np, *_rotated_to_positive_axis(x, base))
         if hermitian.any():
-            ans = np.where(hermitian, _function_of_hermitian(np.where(hermitian, x, eye), f), ans)
-    return np.where(finite, ans, np.nan)
+            ans = np.where(hermitian, _function_of_hermitian(np, np.where(hermitian, x, eye), name), ans)
+    return xp.where(finite, ans, np.nan)
 
 
 def _by_eigenvalues(x: Any, f: Callable[[Any], Any], inverse: Callable[[Any], Any]) -> Any:
@@ -271,7 +274,7 @@ def _root_of_rotated(xp: Any, x: Any, angle: Any, zero: Any) -> Any:
 #: ``sqrtm(x, *, base)``: the principal square root. The first ``base`` rows and columns have all eigenvalues of ``x``;
 #: only they decide on the side of the branch cut.
 sqrtm: Operation = _matrix_function(
-    "sqrtm", lambda xp, x, *, base: _principal_function(xp, x, base, np.sqrt, _root_of_rotated), data_dependent=True
+    "sqrtm", lambda xp, x, *, base: _principal_function(xp, x, base, "sqrt", _root_of_rotated), data_dependent=True
 )
 
 
@@ -316,5 +319,5 @@ def _log_of_rotated(xp: Any, x: Any, angle: Any, zero: Any) -> Any:
 
 #: ``logm(x, *, base)``: the principal logarithm; ``base`` as for ``sqrtm``.
 logm: Operation = _matrix_function(
-    "logm", lambda xp, x, *, base: _principal_function(xp, x, base, np.log, _log_of_rotated), data_dependent=True
+    "logm", lambda xp, x, *, base: _principal_function(xp, x, base, "log", _log_of_rotated), data_dependent=True
 )

@@ -762,6 +762,13 @@ def test_segments_of_rows_and_empty_segments():
     assert not grad(lambda x: fnp.sum(fnn.segment_max(x, np.array([0, 1]), 0)))(np.ones(2)).any()
 
 
+def test_numbers_of_segments_in_a_jax_array():
+    data, ids = array(4), np.array([0, 2, 0, 1])
+    for fun in (fnn.segment_sum, fnn.segment_mean, fnn.segment_max, fnn.segment_min, fnn.segment_prod):
+        np.testing.assert_allclose(fun(jnp.asarray(data), jnp.asarray(ids)), fun(data, ids, bucket_size=2))
+        np.testing.assert_allclose(jax.grad(lambda x, fun=fun: fun(x, jnp.asarray(ids)).sum())(data)[1], 1.0)
+
+
 def test_invalid_segments_raise():
     with pytest.raises(InputError, match="segment_ids must be integers"):
         fnn.segment_sum(np.ones(2), np.ones(2))

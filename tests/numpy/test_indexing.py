@@ -10,7 +10,20 @@ import pytest
 from fuzz.eager import run_eagerly
 
 import funcgrad.numpy as fnp
-from funcgrad import checkpoint, debug_nans, grad, hessian, jacfwd, jacrev, jvp, linearize, value_and_grad, vjp, vmap
+from funcgrad import (
+    checkpoint,
+    debug_nans,
+    grad,
+    hessian,
+    jacfwd,
+    jacrev,
+    jit,
+    jvp,
+    linearize,
+    value_and_grad,
+    vjp,
+    vmap,
+)
 from funcgrad.errors import ConcretizationError
 from funcgrad.primitives.index_spec import getitem_of_array
 from funcgrad.primitives.indexing import add_along_axis, getitem, scatter_sum, take_along_axis
@@ -422,6 +435,7 @@ def test_unravel_index_under_vmap():
     there = np.array([[0, 2], [1, 0], [1, 1], [0, 0]])
     flat = vmap(lambda p: fnp.ravel_multi_index((p[0], p[1]), (2, 3)))(there)
     np.testing.assert_array_equal(flat, np.ravel_multi_index(tuple(there.T), (2, 3)))
+    assert vmap(lambda i: fnp.unravel_index(i, (2, 3)))(np.array([1, 5], np.int8))[0].dtype == np.intp
     with pytest.raises(ValueError, match="index 6 is out of bounds for array with size 6"):
         vmap(lambda i: fnp.unravel_index(i, (2, 3)))(np.array([1, 6]))
     with pytest.raises(ValueError, match="invalid entry"):
@@ -535,6 +549,34 @@ def test_range_as_index(index):
     np.testing.assert_array_equal(grad(written)(x), want)
     with pytest.raises(IndexError):
         grad(lambda x: fnp.sum(x[range(3, 9)]))(x)
+
+
+def test_ix_of_positions_that_differ_between_examples():
+    x, rows = np.arange(12.0).reshape(4, 3), np.array([[0, 3], [1, 1]])
+    pick = lambda np, rows: x[np.ix_(rows, [0, 2])]
+    np.testing.assert_array_equal(vmap(lambda rows: pick(fnp, rows))(rows), [pick(np, r) for r in rows])
+    np.testing.assert_array_equal(jit(lambda rows: pick(np, rows))(rows[0]), pick(np, rows[0]))
+    with pytest.raises(ConcretizationError, match="ix_: one value was asked for"):
+        vmap(lambda mask: fnp.ix_(mask))(np.array([[True, False], [False, True]]))
+
+
+def test_mode_none_means_raise():
+    x, places = np.arange(4.0), np.array([1, 2])
+    np.testing.assert_array_equal(grad(lambda x: np.take(x, places, mode=None).sum())(x), [0, 1, 1, 0])
+    of_choice = lambda x: np.choose(places, [x, 2 * x, 3 * x], mode=None).sum()
+    assert grad(of_choice)(1.0) == 5
+    whole = vmap(lambda i: fnp.ravel_multi_index((i, i), (4, 4), mode=None))(places)
+    np.testing.assert_array_equal(whole, [5, 10])
+
+    def written(x):
+        out = np.zeros(3)
+        np.put(out, [0, -1], x, mode=None)
+        return out @ [1.0, 2.0, 3.0]
+
+    np.testing.assert_array_equal(grad(written)(np.ones(2)), [1, 3])
+    for fun in (lambda x: np.take(x, 4, mode=None), lambda x: np.choose(4, [x, x], mode=None).sum()):
+        with pytest.raises((IndexError, ValueError)):
+            grad(fun)(x)
 
 
 def test_ix_of_floats_keeps_derivative():

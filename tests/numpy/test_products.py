@@ -116,6 +116,14 @@ def test_higher_orders_of_a_quadratic_form():
     np.testing.assert_allclose(np.einsum("ijklmn,ij,kl,mn", third, t, t, t), 6 * np.trace(t @ t @ t))
 
 
+def test_trace_has_the_requested_dtype():
+    x = np.full((2, 2), 100, np.int8)
+    assert vjp(lambda x: fnp.trace(x, dtype=np.float32), np.eye(2))[0].dtype == np.float32
+    assert vjp(lambda x: fnp.trace(x, dtype=np.uint16), np.eye(2))[0].dtype == np.uint16
+    in_a_batch = vmap(lambda x: fnp.trace(x, dtype=np.int8))(x[None])
+    np.testing.assert_array_equal(in_a_batch, np.trace(x, dtype=np.int8)[None], strict=True)  # it overflows
+
+
 @pytest.mark.parametrize("side", ["left", "right"])
 def test_shared_matrix_needs_no_batch_of_matrices(side):
     """The cotangent of a matrix that multiplies a batch is one product, not a sum over a batch of matrices."""

@@ -216,9 +216,8 @@ def test_differing_shapes_in_batch_raise():
     counts = np.array([1, 2])
     for attempt in (
         lambda n: fnp.repeat(V, n),
-        lambda n: fnp.roll(V, n),
-        lambda n: fnp.delete(V, n),
-        lambda n: fnp.insert(V, n, 0.0),
+        lambda n: fnp.delete(V, fnp.stack([n, 0])),
+        lambda n: fnp.insert(V, fnp.stack([n, 0]), 0.0),
     ):
         with pytest.raises(ConcretizationError, match="differs between the 2 examples"):
             vmap(attempt)(counts)
@@ -297,6 +296,46 @@ def test_inserting_into_integers_converts_the_values():
     fun = lambda v: fnp.insert(np.arange(3), 1, v)[1] + v
     assert fun(1.7) == np.insert(np.arange(3), 1, 1.7)[1] + 1.7
     assert grad(fun)(1.7) == 1.0
+
+
+#: Functions of integers that the examples of a batch do not share, and the integers.
+OF_PLACES = {
+    "roll": (lambda np, x, i: np.roll(x, i), [1, -2, 30]),
+    "roll, one axis": (lambda np, x, i: np.roll(x, i, -1), [1, -2, 30]),
+    "roll, two axes": (lambda np, x, i: np.roll(x, (i, 2), (0, 1)), [1, -2, 30]),
+    "roll, two shifts": (lambda np, x, i: np.roll(x, i, 2), [[1, -2], [30, 0]]),
+    "delete": (lambda np, x, i: np.delete(x, i), [0, -1, 7]),
+    "delete, one axis": (lambda np, x, i: np.delete(x, i, 1), [[0], [-1], [1]]),
+    "insert": (lambda np, x, i: np.insert(x, i, [7.0, 8.0]), [0, 24, -1]),
+    "insert, one axis": (lambda np, x, i: np.insert(x, i, V, -1 if x.ndim == 1 else 0), [0, 2, -1]),
+    "insert, listed place": (lambda np, x, i: np.insert(x, i, [[7.0], [8.0]], 1), [[0], [3], [-1]]),
+}
+
+
+@pytest.mark.parametrize("name", OF_PLACES)
+def test_places_that_differ_between_examples(name):
+    fun, places = OF_PLACES[name]
+    x = T[0, :2] if name.endswith("listed place") else T
+    places = np.array(places)
+    want = [fun(np, x, i) for i in places]
+    np.testing.assert_array_equal(vmap(lambda i: fun(fnp, x, i))(places), want)
+    np.testing.assert_array_equal(jax.vmap(lambda i: fun(fnp, x, i))(places), want)
+    np.testing.assert_array_equal([jit(lambda x, i: fun(np, x, i))(x, i) for i in places], want)
+    x = x + 1
+    slope = vmap(grad(lambda x, i: fnp.sum(fun(fnp, x, i) ** 2)), in_axes=(None, 0))(x, places)
+    one_by_one = [grad(lambda x: fnp.sum(fun(fnp, x, i) ** 2))(x) for i in places]  # noqa: B023 (called at once)
+    np.testing.assert_array_equal(slope, one_by_one)
+
+
+def test_refused_places_of_a_batch():
+    for fun in (lambda i: fnp.delete(V, i), lambda i: fnp.insert(V, i, 1.0)):
+        with pytest.raises(IndexError, match="index 5 is out of bounds for axis with size 4"):
+            vmap(fun)(np.array([0, 5]))
+    for fun, places in ((fnp.roll, [0.0, 1.0]), (fnp.delete, [[0, 1], [1, 2]])):
+        with pytest.raises(ConcretizationError, match="one value was asked for"):
+            vmap(lambda i, fun=fun: fun(V, i))(np.array(places))
+    with pytest.raises(ValueError, match="should be scalars or 1D"):
+        vmap(lambda i: fnp.roll(V, i))(np.arange(4).reshape(2, 1, 2))
 
 
 def test_on_jax_arrays_outside_jit():

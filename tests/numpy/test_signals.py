@@ -91,6 +91,18 @@ REFUSED = [
     ("correlate-empty", lambda xp, a: xp.correlate(a[:0], a), ValueError, "first array argument cannot be empty"),
     ("correlate-number", lambda xp, a: xp.correlate(a[0], a), ValueError, "too small depth|one axis"),
     ("interp-matrix", lambda xp, a: xp.interp(a, a[None], a[None]), ValueError, "1-D|too deep"),
+    (
+        "interp-complex",
+        lambda xp, a: xp.interp(1j * a, a, a),
+        TypeError,
+        "Cannot cast|are real numbers",
+    ),
+    (
+        "interp-complex-knots",
+        lambda xp, a: xp.interp(a, 1j * a, a),
+        TypeError,
+        "Cannot cast|are real numbers",
+    ),
     ("interp-lengths", lambda xp, a: xp.interp(a, a, a[1:]), ValueError, "not of the same length"),
     ("interp-empty", lambda xp, a: xp.interp(a, a[:0], a[:0]), ValueError, "sample points is empty"),
     ("interp-period", lambda xp, a: xp.interp(a, a, a, period=0), ValueError, "period must be a non-zero"),

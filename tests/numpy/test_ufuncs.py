@@ -467,6 +467,11 @@ def test_derivatives_of_ufunc_methods(own):
     check_in_all_modes(lambda x: own.reduceat(x, [0, 2, 1, 1], axis=1), CUBE, exact=False, order=1)
     check_in_all_modes(lambda x, y: own.outer(x, y), CUBE[0, :2, :2], CUBE[1, 0, :2] + 0.01)
     check_in_all_modes(lambda x: own.ufunc.outer(x[0], 2.0), CUBE[0, :2], order=1)
+    single = CUBE[0, 0].astype(np.float32)
+    for call in (lambda x: own.ufunc.outer(x, 2.0), lambda x: own.outer(3, x)):
+        out, pull = vjp(call, single)
+        assert out.dtype == call(single).dtype
+        assert pull(np.ones_like(out))[0].dtype == np.float32
 
 
 JAX = {name: own for name, own in FOLDS.items() if isinstance(getattr(jnp, name, None), jnp.ufunc)}

@@ -1239,6 +1239,22 @@ def test_numpy_integer_conversions_in_batch():
     np.testing.assert_allclose(vmap(grad(f))(x), np.cos(x) * np.floor(x))
 
 
+def test_batched_index_of_constant_booleans():
+    table = np.array([[True, False], [False, False], [True, True]])
+
+    class Holder:
+        def __init__(self):
+            self.table = table
+
+        def row(self, i):
+            return self.table[i]
+
+    for f in (lambda i: table[i], lambda i: table[i, 1:] & True, Holder().row):
+        np.testing.assert_array_equal(vmap(f)(np.array([2, 0])), [f(2), f(0)])
+    holes = vmap(grad(lambda x, i: np.where(table[i], x, 0.0).sum()))(np.ones((2, 2)), np.array([2, 0]))
+    np.testing.assert_array_equal(holes, [[1, 1], [1, 0]])
+
+
 def test_percent_format_of_batch():
     def f(x):
         texts.append("%.1f of %d" % (math.exp(x), 3))  # noqa: UP031

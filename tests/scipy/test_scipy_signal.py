@@ -132,6 +132,11 @@ def test_istft(options):
     Z = scipy.signal.stft(X, nperseg=8, **forward)[2]
     want = scipy.signal.istft(Z, **options)
     np.testing.assert_allclose(traced(lambda z: signal.istft(z, **options)[1], Z), want[1], atol=1e-12)
+    window = np.hanning(9)[:8] + 0.5
+    options["window"] = window
+    of_window = lambda lib, w: lib.istft(Z, **{**options, "window": w})[1]
+    np.testing.assert_allclose(vmap(lambda w: of_window(signal, w))(window[None]), [of_window(scipy.signal, window)])
+    check_grads(lambda w: of_window(signal, w), (window,), order=2)
 
 
 @pytest.mark.parametrize(
@@ -145,6 +150,9 @@ def test_power_spectra(options):
     np.testing.assert_allclose(got, scipy.signal.welch(X, nperseg=9, **options)[1], atol=1e-13)
     got = traced(lambda x, y: signal.csd(x, y, nperseg=9, **options)[1], X, y)
     np.testing.assert_allclose(got, scipy.signal.csd(X, y, nperseg=9, **options)[1], atol=1e-13)
+    own = traced(lambda x: signal.csd(x, x, nperseg=9, **options)[1], X)
+    np.testing.assert_allclose(own, want := scipy.signal.csd(X, X, nperseg=9, **options)[1], atol=1e-13)
+    assert own.dtype == want.dtype == float
     for more in ({}, {"nfft": 20}, {"nfft": 50, "window": "hann"}, {"axis": 0}):
         want = scipy.signal.periodogram(X, **{**options, **more})[1]
         got = traced(lambda x, more=more: signal.periodogram(x, **{**options, **more})[1], X)

@@ -295,6 +295,7 @@ VECTORS = {
     "t": (lambda lib, x, m, c, n: lib.multivariate_t.logpdf(x, m, c, n), (X, MEAN, COV, 3.5)),
     "dirichlet": (lambda lib, a: lib.dirichlet.logpdf(P, a), (np.array([1.2, 0.7, 2.0]),)),
     "dirichlet of less": (lambda lib, x, a: lib.dirichlet.pdf(x, a), (P[:2], np.array([1.2, 0.7, 2.0]))),
+    "dirichlet of a column": (lambda lib, x, a: lib.dirichlet.logpdf(x, a), (P[:2, None], np.array([1.2, 0.7, 2.0]))),
     "dirichlet entropy": (lambda lib, a: lib.dirichlet.entropy(a), (np.array([1.2, 0.7, 2.0]),)),
     "dirichlet mean": (lambda lib, a: lib.dirichlet.mean(a), (np.array([1.2, 0.7, 2.0]),)),
     "dirichlet variance": (lambda lib, a: lib.dirichlet.var(a), (np.array([1.2, 0.7, 2.0]),)),
@@ -309,6 +310,7 @@ def test_distributions_of_vectors(name):
     want = fun(scipy.stats, *args)
     found, pull = vjp(lambda *a: fun(stats, *a), *args)
     assert np.allclose(found, want, rtol=1e-12)
+    assert np.shape(found) == np.shape(want)
     pulled = pull(np.ones_like(found))
     rng = np.random.default_rng(0)
     for i, arg in enumerate(args):
@@ -320,6 +322,33 @@ def test_distributions_of_vectors(name):
         assert np.sum(pulled[i] * t) / 8 == pytest.approx(want, rel=1e-8), f"argument {i}"
         if np.shape(arg) == (3, 3):
             assert np.array_equal(pulled[i], pulled[i].T)
+
+
+def test_shares_that_do_not_add_up_have_density_zero():
+    logpdf = lambda x: stats.dirichlet.logpdf(x, [1.2, 0.7, 2.0])
+    x = np.stack([P, P * 1.01, P.astype(np.float32)])
+    assert np.allclose(vmap(logpdf)(x), [logpdf(P), -np.inf, logpdf(P)], rtol=1e-6)
+    assert np.array_equal(grad(logpdf)(1.01 * P), np.zeros(3))
+
+
+@pytest.mark.parametrize(
+    "moment",
+    [
+        lambda lib, x: lib.poisson.entropy(x),
+        lambda lib, x: lib.binom.entropy(5, x / 4),
+        lambda lib, x: lib.skewnorm.entropy(x, 0.5, 2.0),
+        lambda lib, x: lib.f.mean(2.0, 6 * x),
+        lambda lib, x: lib.truncnorm(-x, 2.0).std(),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of a density that underflows, where 0 counts
+def test_moments_without_a_formula(moment):
+    """SciPy computes them by sums or integrals."""
+    x = np.array([0.7, 1.3])
+    want = [slope(lambda h, one=one: moment(scipy.stats, one + h / 8), 0.0) * 8 for one in x]
+    assert [moment(stats, one) for one in x] == [moment(scipy.stats, one) for one in x]
+    assert np.allclose([grad(lambda x: moment(stats, x))(one) for one in x], want, rtol=1e-6)
+    assert np.allclose(vmap(grad(lambda x: moment(stats, x)))(x), want, rtol=1e-6)
 
 
 # ---- densities of samples ----------------------------------------------------------------------------------
@@ -449,10 +478,9 @@ def test_gumbel_r_scale_has_derivative():
         (lambda x: stats.norm.logpdf(x, 0, mean=1), TypeError, "'mean' is not a parameter"),
         (lambda x: stats.norm.logpdf(x, 0, loc=1), TypeError, "'loc' is given twice"),
         (lambda x: stats.norm.rvs(x), AttributeError, "'rvs'"),
-        (lambda x: stats.vonmises.mean(x), AttributeError, "'mean'. Use one of .*, entropy, median; for constants"),
+        (lambda x: stats.vonmises.rvs(x), AttributeError, "'rvs'. Use one of .*, entropy, median; for constants"),
         (lambda x: stats.vonmises.cdf(x, 1e6), ValueError, "at most 1e5, got 1000000"),
         (lambda x: stats.poisson.pdf(x, 1.0), AttributeError, "'pdf'"),
-        (lambda x: stats.f.mean(x, 2.0), AttributeError, "'mean'"),
         (lambda x: stats.multivariate_normal.rvs(x), AttributeError, "'rvs'"),
         (lambda x: stats.multivariate_normal.logpdf(x * np.ones(3), np.ones(2), np.eye(2)), ValueError, r"\[2, 3\]"),
         (lambda x: stats.gaussian_kde(x), ValueError, "two points"),

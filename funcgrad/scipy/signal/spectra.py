@@ -72,8 +72,7 @@ def _scale(frames: _Frames, fs: Any, scaling: str) -> Any:
     """Return the factor that makes the transform of a sine its amplitude, or makes its square a density."""
     if scaling not in ("spectrum", "psd"):
         raise ShapeError(f"signal.stft: scaling must be spectrum or psd, got {scaling!r}.")
-    by_sum = 1 / np.sum(frames.window)
-    return float(by_sum if scaling == "spectrum" else 1 / np.sqrt(fs * np.sum(frames.window**2)))
+    return 1 / (fnp.sum(frames.window) if scaling == "spectrum" else fnp.sqrt(fs * fnp.sum(frames.window**2)))
 
 
 @mirrors
@@ -119,8 +118,8 @@ def istft(
     rank = len(backend.shape_of(flat))
     places = at.reshape(*[1] * (rank - 1), -1)
     x = add_along_axis(flat, places, axis=rank - 1, shape=(*backend.shape_of(flat)[:-1], n))
-    weight = np.bincount(at, np.tile(frames.window**2, count), n)
-    x = x / constant(np.where(weight > 1e-10, weight, 1.0), x)
+    weight = fnp.bincount(at, fnp.tile(frames.window**2, count), n)
+    x = x / constant(fnp.where(weight > 1e-10, weight, 1.0), x)
     if boundary:
         x = x[..., frames.length // 2 : n - frames.length // 2]
     x = fnp.moveaxis(x, -1, along - (across < along))
@@ -156,8 +155,8 @@ def csd(
         raise ShapeError(f"signal.csd: average must be mean or median, got {average!r}.")
     if scaling not in ("density", "spectrum"):
         raise ShapeError(f"signal.csd: scaling must be density or spectrum, got {scaling!r}.")
-    x, y = as_value(x), as_value(y)
     is_own = x is y
+    x, y = as_value(x), as_value(y)
     x, y = [fnp.moveaxis(s, axis, -1) for s in (x, y)]
     n = max(backend.shape_of(x)[-1], backend.shape_of(y)[-1])
     x, y = [_lengthened(s, n) for s in (x, y)]
@@ -174,7 +173,7 @@ def csd(
     found = fnp.mean(products, axis=-2) if average == "mean" else _median(products)
     found = found * (constant(weights, found) * fnp.astype(scale, np.empty(0, backend.dtype_of(found)).real.dtype))
     frequencies = (np.fft.rfftfreq if onesided else np.fft.fftfreq)(frames.nfft, 1 / fs)
-    return frequencies, fnp.moveaxis(found, -1, axis)
+    return frequencies, fnp.moveaxis(found.real if is_own else found, -1, axis)
 
 
 def _median(products: Array) -> Array:

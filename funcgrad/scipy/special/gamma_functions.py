@@ -151,7 +151,8 @@ def comb(N: ArrayLike, k: ArrayLike, *, exact: bool = False, repetition: bool = 
         return import_scipy("scipy.special.comb", "scipy.special").comb(N, k, exact=True, repetition=repetition)
     N, k = as_value(N), as_value(k)
     if repetition:
-        return as_scalar(fnp.where((k == 0) & (N >= 0), 1.0, prim.binom(N + k - 1, k)))
+        none = (k == 0) & (N == 0)  # no things, none chosen: one way
+        return as_scalar(fnp.where(none, 1.0, prim.binom(fnp.where(none, 0.0, N + k - 1), k)))
     possible = (k <= N) & (N >= 0) & (k >= 0)
     ways = prim.binom(fnp.where(possible, N, 1), fnp.where(possible, k, 0))
     return as_scalar(fnp.where(possible, ways, 0.0))

@@ -26,6 +26,7 @@ from funcgrad.kinds.linear import astype
 from funcgrad.kinds.rules import Operation
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.peeking import concrete_or_none, is_plain
+from funcgrad.numpy_code import run_anywhere
 from funcgrad.optional import import_scipy
 from funcgrad.transforms.stopping import stop_gradient
 from funcgrad.typing import Array
@@ -218,8 +219,8 @@ class Distribution(SciPyDistribution):
         """Return the mean, the variance or the entropy: that of the standard form, changed by location and scale."""
         parameters = self._parse(function, args, kwds)
         formula = self.formulas.get(function)
-        if formula is None:
-            self.__getattr__(function)
+        if formula is None:  # SciPy has a sum or an integral
+            return run_anywhere(self._scipy_method(function), args, kwds)
         allowed = self._allowed(parameters)
         value = formula(*self._safe_shapes(allowed, parameters.shapes)) if callable(formula) else formula
         scale, loc = safe_where(allowed, parameters.scale, 1.0), parameters.loc

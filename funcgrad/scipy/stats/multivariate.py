@@ -173,12 +173,12 @@ class _Dirichlet(SciPyDistribution):
             )
         if shape[0] != n:
             x = fnp.concatenate([x, 1 - fnp.sum(x, axis=0, keepdims=True)], axis=0)
-        inside = fnp.all((x >= 0) & (x <= 1), axis=0)
+        inside = fnp.all((x >= 0) & (x <= 1), axis=0) & (abs(fnp.sum(x, axis=0) - 1) <= 1e-6)  # as JAX, for float32 too
         kept = fnp.where(inside, x, 1 / n)
         weights = fnp.reshape(alpha - 1, (n, *(1,) * (len(shape) - 1)))
         norm = fnp.sum(fsp.gammaln(alpha)) - fsp.gammaln(fnp.sum(alpha))
         ans = fnp.where(inside, fnp.sum(fsp.xlogy(weights, kept), axis=0) - norm, -math.inf)
-        return as_scalar(nan_where_invalid(ans, true_if_known(fnp.all(alpha > 0)), fnp.sum(alpha)))
+        return as_scalar(fnp.squeeze(nan_where_invalid(ans, true_if_known(fnp.all(alpha > 0)), fnp.sum(alpha))))
 
     @delegates_plain
     def pdf(self, x: Any, alpha: Any) -> Any:

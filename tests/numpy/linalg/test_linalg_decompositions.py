@@ -713,6 +713,11 @@ def test_matrix_functions_on_jax_arrays():
             close(f(jnp.asarray(a)) / abs(want).max(), want / abs(want).max(), 1e-12)
     assert all_nan(la.sqrtm(-jnp.eye(2)))
     assert all_nan(la.logm(-jnp.eye(2)))
+    singular = np.stack([np.diag([4.0, 0.0, 9.0]), np.ones((3, 3)), POSITIVE @ POSITIVE.T])
+    close(jax.jit(la.sqrtm)(singular), la.sqrtm(singular), 1e-12)
+    of_root = lambda x: fnp.sum(la.sqrtm(x) ** 2 * S)
+    for a in (2 * np.eye(3), POSITIVE @ POSITIVE.T):
+        close(jax.grad(of_root)(jnp.asarray(a)), grad(of_root)(a), 1e-10)
     t = normal(3, 3)
     close(jax.jvp(la.logm, (jnp.asarray(POSITIVE),), (jnp.asarray(t),))[1], jvp(la.logm, (POSITIVE,), (t,))[1])
 

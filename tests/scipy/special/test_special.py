@@ -285,6 +285,10 @@ def test_large_parameters():
         (lambda k: fsp.boxcox(0.0, k), 2.0, 0.25),
         (fsp.gammasgn, 2.0, 0.0),
         (lambda n: fsp.comb(n, 3), 2.0, 0.0),
+        (lambda k: fsp.comb(1.0, k, repetition=True), 0.0, 0.0),
+        (lambda k: fsp.comb(2.0, k, repetition=True), 0.0, 1.0),
+        (lambda n: fsp.comb(n, 0.0, repetition=True), 0.0, 0.0),
+        (lambda n: fsp.comb(n, 4.0, repetition=True), 0.0, 0.25),
     ],
 )
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
