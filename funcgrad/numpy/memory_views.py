@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from funcgrad import backend
+from funcgrad.core import describe
+from funcgrad.errors import InputError
 from funcgrad.kinds.linear import astype, imag, real, reshape
+from funcgrad.numpy.hints import user_line
 from funcgrad.numpy.items import with_items_set
 from funcgrad.primitives.indexing import getitem
 from funcgrad.primitives.shaping import stack
@@ -39,14 +42,36 @@ def strided(x: Any, *, places: np.ndarray, shape: Shape, strides: Shape, own: Sh
 
 
 def viewed_as(x: Any, *, to: np.dtype[Any]) -> Any:
-    """Return complex numbers as pairs of real ones along the last axis, or pairs as complex numbers."""
+    """Return complex numbers as pairs of real ones along the last axis, or pairs as complex numbers; constants anyhow.
+
+    Raises:
+        InputError: a traced value under another dtype, whose bits have no derivative.
+    """
     value = x._val if is_buffer(x) else x
     if type(value) is np.ndarray:
         return value.view(to) if value is x else make_buffer(value.view(to))
+    if to not in viewable_dtypes(x.dtype):
+        refuse_bits(x, to)
     *outer, n = x.shape
     if to.kind == "c":
         return astype(x[..., ::2], to=to) + astype(x[..., 1::2], to=to) * to.type(1j)
     return reshape(stack(real(x), imag(x), axis=len(x.shape)), to=(*outer, 2 * n))
+
+
+def viewable_dtypes(dtype: np.dtype[Any]) -> tuple[Any, ...]:
+    """Return the dtypes under which the same numbers can be viewed."""
+    if dtype.kind == "c":
+        return dtype, np.empty(0, dtype).real.dtype
+    return (dtype, np.result_type(dtype, np.complex64)) if dtype.char in "fdg" else (dtype,)
+
+
+def refuse_bits(x: Any, asked: Any) -> NoReturn:
+    """Raise the error about a view of a traced value that would show its bits."""
+    raise InputError(
+        f"x.view(): it shows the bits of an array in another way, which has no derivative, got {describe(x)} and "
+        f"{asked}{user_line()}. Use x.astype(dtype) or x.reshape(shape); complex numbers can be viewed as pairs of "
+        "real ones, and pairs as complex numbers."
+    )
 
 
 def has_repeated_places(shape: Shape, steps: Sequence[ViewStep], index: Any) -> bool:

@@ -16,7 +16,7 @@ from funcgrad.numpy.axes import as_shape
 from funcgrad.numpy.concretization import open_rebuilt_run
 from funcgrad.numpy.creation import copy
 from funcgrad.numpy.hints import counterpart_hint, user_line
-from funcgrad.numpy.memory_views import viewed_as
+from funcgrad.numpy.memory_views import refuse_bits, viewable_dtypes, viewed_as
 from funcgrad.primitives.shaping import concatenate
 from funcgrad.shared_state import note_refusal, write_lock
 from funcgrad.typing import Array
@@ -49,7 +49,7 @@ def view(x: Tracer, dtype: Any = None, type: Any = None) -> Array:
 
     Args:
         x: a traced value.
-        dtype: the dtype of ``x``, the dtype of its real parts, or the complex dtype with such parts.
+        dtype: the dtype of ``x``, the dtype of its real parts, or the complex dtype with such parts; for constants any.
         type: ``numpy.ndarray``, or None.
 
     Raises:
@@ -66,13 +66,10 @@ def view(x: Tracer, dtype: Any = None, type: Any = None) -> Array:
     if isinstance(type, builtins.type) and issubclass(type, np.ndarray) and type is not np.ndarray:
         _refuse_class(x, type)
     to = x.dtype if dtype is None else np.dtype(dtype)
-    if type not in (None, np.ndarray) or to not in _viewable_dtypes(x.dtype):
-        asked = getattr(type, "__name__", to)
-        raise InputError(
-            f"x.view(): it shows the bits of an array in another way, which has no derivative, got {describe(x)} and "
-            f"{asked}{user_line()}. Use x.astype(dtype) or x.reshape(shape); complex numbers can be viewed as pairs of "
-            "real ones, and pairs as complex numbers."
-        )
+    # a constant needs no derivative, so its bits may be shown
+    is_plain = is_buffer(x) and builtins.type(x._val) is np.ndarray and to.kind in "biufcSU"
+    if type not in (None, np.ndarray) or (to not in viewable_dtypes(x.dtype) and not is_plain):
+        refuse_bits(x, getattr(type, "__name__", to))
     array_with_layout_of(x).view(to)  # NumPy raises an error if the memory layout does not allow the view
     step = reshape if to == x.dtype else viewed_as
     params: dict[str, Any] = {"to": x.shape if to == x.dtype else to}
@@ -82,13 +79,6 @@ def view(x: Tracer, dtype: Any = None, type: Any = None) -> Array:
         if not is_buffer(made) and isinstance(made.alias, View):
             made.alias.has_own_memory = True
     return made
-
-
-def _viewable_dtypes(dtype: np.dtype[Any]) -> tuple[Any, ...]:
-    """Return the dtypes under which the same numbers can be viewed."""
-    if dtype.kind == "c":
-        return dtype, np.empty(0, dtype).real.dtype
-    return (dtype, np.result_type(dtype, np.complex64)) if dtype.char in "fdg" else (dtype,)
 
 
 def set_shape(x: Tracer, shape: Any) -> None:

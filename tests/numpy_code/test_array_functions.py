@@ -260,3 +260,56 @@ def test_distributions_take_the_numbers_of_arrays_with_arithmetic():
         return stats.norm.cdf(Tagged([x, 1.0]), scale=Tagged(x)).sum() + stats.gamma(Tagged(x)).mean()
 
     assert grad(f)(0.7) == pytest.approx(differences(f, 0.7))
+
+
+def bytes_written_later():
+    base = np.zeros(4, np.uint8)
+    shown = base.view(np.uint32)
+    base[:] = [1, 2, 3, 4]
+    return float(shown[0])
+
+
+def number_written_as_bytes():
+    base = np.zeros(2)
+    base.view(np.uint64)[0] = 4613937818241073152
+    return base[0]
+
+
+def halves_of_integers():
+    base = np.array([1, 2], np.uint64)
+    halves = base.view(np.uint32)
+    halves[0], base[1] = 7, 9
+    return float(base[0] + halves[2])
+
+
+@pytest.mark.parametrize(
+    "constant",
+    [
+        lambda: len(np.array([65, 66], np.uint32).view("U2")[0]),
+        lambda: float(np.array(["ab", "c"]).view(np.uint32).reshape(2, 2)[0, 1]),
+        bytes_written_later,
+        number_written_as_bytes,
+        halves_of_integers,
+    ],
+)
+def test_constants_under_another_dtype(constant):
+    fun = lambda x: np.array([x])[0] * constant()
+    assert grad(fun)(1.5) == constant()
+    assert vmap(grad(fun))(np.array([1.5, 2.0])).tolist() == [constant()] * 2
+
+
+def test_traced_values_in_memory_that_is_shown_as_bits_are_refused():
+    def written_before(x):
+        base = np.zeros(2)
+        base[0] = x
+        return x * float(base.view(np.uint64)[0])
+
+    def written_later(x):
+        base = np.zeros(2)
+        shown = base.view(np.uint64)
+        base[0] = x
+        return x * float(shown[0])
+
+    for fun in (written_before, written_later):
+        with pytest.raises(TypeError, match="it shows the bits of an array in another way, which has no derivative"):
+            grad(fun)(1.5)
