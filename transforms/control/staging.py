@@ -159,9 +159,9 @@ _JAX_LIMITS = {
         "outside of jit, where loops are run as plain Python."
     ),
     "can't apply forward-mode autodiff": (
-        "compiled control flow is differentiated by JAX, which has no forward mode for functions with a pullback of "
-        "their own, got one inside. Use reverse mode, also for second derivatives: jacrev(grad(f)); or give the "
-        "function a tangent rule only."
+        "JAX differentiates compiled control flow and its own functions, and has no forward mode for functions with a "
+        "pullback of their own, got one inside. Use reverse mode, also for second derivatives: jacrev(grad(f)); or give "
+        "the function a tangent rule only."
     ),
 }
 

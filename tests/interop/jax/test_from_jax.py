@@ -121,7 +121,7 @@ def test_custom_rules_of_jax_are_used():
     close(grad(grad(from_jax(doubled_slope)))(0.5), np.float64(-2 * np.sin(0.5)))
     for transform in (grad, jacfwd):
         close(transform(from_jax(tripled_slope))(0.5), np.float64(3 * np.cos(0.5)))
-    with pytest.raises(TypeError, match="forward-mode"):
+    with pytest.raises(TypeError, match=r"JAX .* has no forward mode"):
         jvp(from_jax(doubled_slope), (0.5,), (1.0,))
 
 
