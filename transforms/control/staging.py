@@ -160,8 +160,8 @@ _JAX_LIMITS = {
     ),
     "can't apply forward-mode autodiff": (
         "JAX differentiates compiled control flow and its own functions, and has no forward mode for functions with a "
-        "pullback of their own, got one inside. Use reverse mode, also for second derivatives: jacrev(grad(f)); or give "
-        "the function a tangent rule only."
+        "pullback of their own, got one inside. Use reverse mode, also for second derivatives: jacrev(grad(f)); or "
+        "give the function a tangent rule only."
     ),
 }
 
