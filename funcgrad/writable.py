@@ -33,6 +33,9 @@ from funcgrad.shared_state import repetitions, unfinished_traces
 ndarray = np.ndarray
 #: Types for which NumPy is the array library.
 _NUMPY = frozenset((ndarray, float, int, np.float64))
+#: Bit of the flags of a writable array, see ``NPY_ARRAY_WRITEABLE`` in NumPy's C interface. ``flags.writeable`` itself
+#: warns if the array comes from ``broadcast_arrays``.
+_WRITABLE = 0x400
 #: Value of ``Tracer.link`` that marks a buffer whose array is shared, so that a write copies the array first.
 COPY_ON_WRITE: Final = object()
 #: Value of ``View.locked``, see there.
@@ -103,7 +106,7 @@ def as_buffer(ans: Any, args: tuple[Any, ...]) -> Any:
     for a in args:
         if a is ans:
             made._val = ans.copy("K")
-    if not ans.flags.writeable:
+    if not ans.flags.num & _WRITABLE:
         made.link = COPY_ON_WRITE
     return made
 
@@ -151,7 +154,7 @@ def writable_result(args: tuple[Any, ...], ans: Any) -> Any:
     if not sources or not (part or backend.shape_of(ans)):
         return ans
     made = make_buffer(ans)
-    if type(ans) is ndarray and not ans.flags.writeable:
+    if type(ans) is ndarray and not ans.flags.num & _WRITABLE:
         made.link = COPY_ON_WRITE
     if part:
         made.alias = READ_ONLY
@@ -316,7 +319,7 @@ def as_argument(x: Any) -> Any:
     made = shallow_copy(x) if type(x) is Tracer else x
     if type(made) is Tracer:
         made.alias = READ_ONLY
-    elif type(made) is ndarray and made.flags.writeable:
+    elif type(made) is ndarray and made.flags.num & _WRITABLE:
         made = made.view()
         made.flags.writeable = False
     elif type(made) is not ndarray and made is not x:  # from a buffer of another library

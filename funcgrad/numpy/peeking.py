@@ -40,6 +40,11 @@ def is_plain(*values: Any) -> bool:
     return True
 
 
+def is_plain_zero(value: Any) -> bool:
+    """Whether ``value`` is the plain number 0; a traced 0 has a derivative."""
+    return type(value) in (int, float, complex) and value == 0
+
+
 def _holds_traced(value: Any) -> bool:
     """Whether ``value`` is a table with traced values."""
     return is_table_class(type(value)) and isinstance(values_of(value), Tracer)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from inspect import BoundArguments, Signature, signature
 from typing import Any
@@ -250,6 +250,27 @@ def _distance_of_samples(built: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
+def _moment(built: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap ``rv_generic.moment``, whose formula for the location 0 is without the location.
+
+    E[(loc + scale * y)^n] is the sum of comb(n, k) * loc^(n - k) * scale^k * E[y^k] for k from 0 to n.
+    """
+
+    def moment(self: Any, order: Any, *args: Any, **kwds: Any) -> Any:
+        shapes, loc, scale = self._parse_args(*args, **kwds)
+        if not isinstance(loc, Tracer):
+            return built(self, order, *args, **kwds)
+        highest = built(self, order, *shapes)  # it checks the order first
+        standard = [*(built(self, k, *shapes) for k in range(int(order))), highest]
+        allowed = fnp.logical_and(self._argcheck(*shapes), fnp.asarray(scale) > 0)
+        scale, *standard = (fnp.where(allowed, x, 0) for x in (scale, *standard))
+        found = sum(math.comb(int(order), k) * loc ** (order - k) * scale**k * y for k, y in enumerate(standard))
+        return fnp.where(allowed, found, self.badvalue)[()]
+
+    moment.__module__ = __name__
+    return moment
+
+
 def _near_nodes(x: Any, nodes: Any, weights: Any, values: Any) -> Any:
     """Evaluate a barycentric formula, times the distance from the nearest node, which is smooth at the nodes too."""
     distances = x[:, None] - nodes
@@ -306,6 +327,7 @@ NUMBERS_APART: dict[tuple[str, str], Callable[[Any], Callable[..., Any]]] = {
     ("scipy.signal._signaltools", "lfiltic"): _initial_conditions,
     ("scipy.spatial._kdtree", "minkowski_distance"): partial(_distance, root=True),
     ("scipy.spatial._kdtree", "minkowski_distance_p"): partial(_distance, root=False),
+    ("scipy.stats._distn_infrastructure", "rv_generic.moment"): _moment,
     ("scipy.stats._morestats", "_yeojohnson_transform"): _wrapper("lmbda", (0, 2), _yeojohnson),
     ("scipy.stats._morestats", "yeojohnson_llf"): _llf_at_zero,
     ("scipy.stats._stats_py", "_cdf_distance"): _distance_of_samples,
@@ -316,6 +338,8 @@ NUMBERS_APART: dict[tuple[str, str], Callable[[Any], Callable[..., Any]]] = {
     ("scipy.stats._stats_py", "pmean"): _wrapper("p", (0,), _power_mean),
 }
 
+#: Method of SciPy's distributions that treats numbers apart.
+_METHOD = "moment"
 #: Public functions that may treat a traced number apart without asking for more than whether it is equal, and a class
 #: whose powers do.
 _PUBLIC = {
@@ -325,7 +349,7 @@ _PUBLIC = {
     "scipy.spatial.transform": ("Rotation",),
     "scipy.stats": (
         *("boxcox_llf", "yeojohnson", "yeojohnson_llf", "power_divergence", "iqr", "pmean"),
-        *("gstd", "zscore", "gzscore", "zmap"),
+        *("gstd", "zscore", "gzscore", "zmap", _METHOD),
     ),
 }
 
@@ -338,12 +362,16 @@ def treating_numbers_apart() -> Iterator[Any]:
             yield from (vars(home)[name] for name in names if name in vars(home))
 
 
-def imports_what_treats_numbers_apart(names: set[str]) -> bool:
-    """Whether code with these names may import one of these functions, perhaps for the first time, where it runs."""
-    return any(
+def may_treat_numbers_apart(values: Iterable[Any], names: set[str]) -> bool:
+    """Whether code with these names, or the imports that it does, may call one of these functions or methods."""
+    if any(
         (module in names or module.rpartition(".")[2] in names) and not names.isdisjoint(inside)
         for module, inside in _PUBLIC.items()
-    )
+    ):
+        return True
+    home = sys.modules.get("scipy.stats._distn_infrastructure")
+    kinds = () if home is None or _METHOD not in names else (home.rv_generic, home.rv_frozen)
+    return any(issubclass(type(value), kinds) for value in values)
 
 
 def treats_numbers_apart(fun: Any) -> bool:

@@ -18,7 +18,7 @@ from funcgrad.core import Tracer
 from funcgrad.numpy_code.libraries import is_kept, package_of
 from funcgrad.numpy_code.mathematics import NUMBER_MODULES
 from funcgrad.numpy_code.metaclasses import members_of, mro_of
-from funcgrad.numpy_code.numbers_apart import imports_what_treats_numbers_apart, treating_numbers_apart
+from funcgrad.numpy_code.numbers_apart import may_treat_numbers_apart, treating_numbers_apart
 
 #: Number of values from which on there is too much to look at.
 _MOST_VALUES = 3_000
@@ -186,7 +186,7 @@ def codes_and_needs(fun: Any, run: Any = None) -> tuple[list[CodeType], bool]:
     codes = list(own_codes(values))
     if any(id(value) in at_once or id(type(value)) in at_once for value in values):
         return codes, True
-    if any(imports_what_treats_numbers_apart(names_in(code)) for code in codes):
+    if any(may_treat_numbers_apart(values, names_in(code)) for code in codes):
         return codes, True
     runs = [run, *[vars(value).get("run") for value in values if hasattr(type(value), "apply_transform")]]
     of_one_namespace = any(getattr(one, "of_one_namespace", False) for one in runs)

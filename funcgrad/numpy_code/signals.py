@@ -10,7 +10,7 @@ import numpy as np
 
 import funcgrad.numpy as fnp
 from funcgrad.errors import InputError
-from funcgrad.numpy.peeking import shared_numbers
+from funcgrad.numpy.peeking import is_plain_zero, shared_numbers
 from funcgrad.numpy_code.conversions import with_writable_results
 from funcgrad.numpy_code.own import own
 from funcgrad.optional import import_scipy
@@ -48,7 +48,7 @@ def _upfirdn(
 ) -> Any:
     """Compute ``scipy.signal.upfirdn``: insert zeros between samples, filter, and keep every ``down``-th sample."""
     h, x = fnp.asarray(h), fnp.moveaxis(fnp.asarray(x), axis, -1)
-    more = 0 if mode in ("constant", None) and cval == 0 else len(h) // up + 1
+    more = 0 if mode in ("constant", None) and is_plain_zero(cval) else len(h) // up + 1
     size, dtype = (x.shape[-1] - 1) * up + len(h), fnp.result_type(x, h, np.float32)
     x = _continued(x, more, mode, cval) if more else x
     wide = fnp.zeros((*x.shape[:-1], (x.shape[-1] - 1) * up + 1), dtype)

@@ -4,6 +4,7 @@ import inspect
 
 import numpy as np
 import pytest
+import scipy.fft
 import scipy.interpolate
 import scipy.signal
 import scipy.spatial
@@ -35,6 +36,23 @@ HAS_AXIS = "axis" in inspect.signature(scipy.stats.boxcox_llf).parameters
 
 #: Functions of the parameter and the data, the values of the parameter that SciPy treats apart, and the data.
 APART = {
+    "moment": (lambda p, x: scipy.stats.gamma.moment(3, x[:2], loc=p, scale=x[2:4]), (0.0,), X),
+    "moment of a distribution made before": (lambda p, x: scipy.stats.norm(p, x[0]).moment(4), (0.0,), X),
+    "moment of counts": (lambda p, x: scipy.stats.poisson.moment(3, x, p), (0.0,), X),
+    "fht": (lambda p, x: scipy.fft.fht(x, 0.3, 0.5, bias=p), (0.0,), X),
+    "ifht": (lambda p, x: scipy.fft.ifht(x, 0.3, 0.5, offset=0.2, bias=p), (0.0,), X),
+    "upfirdn": (lambda p, x: scipy.signal.upfirdn(x[:4], x, up=2, cval=p), (0.0,), X),
+    **{
+        f"{name} of mode {mode}": (
+            lambda p, x, name=name, mode=mode: getattr(scipy.signal, name)(
+                x.reshape(3, 3), x[:4].reshape(2, 2), mode, fillvalue=p
+            ),
+            (0.0,),
+            X,
+        )
+        for name in ("convolve2d", "correlate2d")
+        for mode in ("full", "same", "valid")
+    },
     "boxcox_llf": (lambda p, x: scipy.stats.boxcox_llf(p, x), (0.0,), X),
     "boxcox_llf of columns": (lambda p, x: scipy.stats.boxcox_llf(p, x.reshape(3, 3)), (0.0,), X),
     "yeojohnson": (lambda p, x: scipy.stats.yeojohnson(x, lmbda=p), (0.0, 2.0), SIGNED),

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+import funcgrad.numpy as fnp
+from funcgrad.core import Tracer
+from funcgrad.numpy.creation import as_value
 from funcgrad.numpy_code import run_anywhere
 from funcgrad.optional import import_scipy
 from funcgrad.scipy.own_code import mirrors
@@ -12,10 +17,22 @@ from funcgrad.typing import Array, ArrayLike
 __all__ = ["fht", "ifht"]
 
 
-def _transformed(name: str, *args: Any) -> Array:
-    """Run the code behind SciPy's public function, which only looks for it."""
-    found: Array = run_anywhere(getattr(import_scipy(f"fft.{name}", "scipy.fft._fftlog_backend"), name), args, {})
-    return found
+def _transformed(name: str, a: Any, dln: Any, mu: Any, offset: Any, bias: Any) -> Array:
+    """Run the code behind SciPy's public function, which only looks for it, or its parts.
+
+    SciPy's function leaves out the powers of the points if the exponent ``bias`` is 0, where they have a derivative.
+    """
+    backend = import_scipy(f"fft.{name}", "scipy.fft._fftlog_backend")
+    found: Array
+    if not isinstance(bias, Tracer):
+        found = run_anywhere(getattr(backend, name), (a, dln, mu, offset, bias), {})
+        return found
+    a, inverse = as_value(a), name == "ifht"
+    r = (np.arange(a.shape[-1]) - (a.shape[-1] - 1) / 2) * dln
+    before, after = (r + offset, r) if inverse else (-r, -r - offset)
+    factors = run_anywhere(backend.fhtcoeff, (a.shape[-1], dln, mu, offset, bias, inverse), {})
+    found = run_anywhere(backend._fhtq, (a * fnp.exp(bias * before), factors, inverse), {})
+    return found * fnp.exp(bias * after)
 
 
 @mirrors

@@ -24,6 +24,7 @@ from funcgrad.numpy.peeking import is_plain, shared_numbers
 from funcgrad.optional import import_scipy
 from funcgrad.scipy.integrate.integral import Integral
 from funcgrad.scipy.integrate.ivp.flows import separate_leaves
+from funcgrad.scipy.settings import constant_settings
 from funcgrad.transforms.closures import BranchRecordings, solve_with_new_branches
 from funcgrad.transforms.stopping import stop_gradient
 from funcgrad.transforms.transformed import check_callable
@@ -119,7 +120,7 @@ def quad(
     """
     check_callable("integrate.quad", func)
     args = args if isinstance(args, tuple) else (args,)
-    tolerances = {"epsabs": epsabs, "epsrel": epsrel, "limit": limit}
+    tolerances = constant_settings("integrate.quad", {"epsabs": epsabs, "epsrel": epsrel, "limit": limit})
     flat, values = separate_leaves(func, args)
     routine = partial(
         import_scipy("integrate.quad", "scipy.integrate").quad,
@@ -267,7 +268,7 @@ def quad_vec(
         (array([0.5     , 0.333333]), array([-0.25    , -0.222222]))
     """
     check_callable("integrate.quad_vec", f)
-    tolerances = {"epsabs": epsabs, "epsrel": epsrel, "limit": limit}
+    tolerances = constant_settings("integrate.quad_vec", {"epsabs": epsabs, "epsrel": epsrel, "limit": limit})
     rule = {"norm": norm, "cache_size": cache_size, "quadrature": quadrature}
     flat, values = separate_leaves(f, args if isinstance(args, tuple) else (args,))
     routine = partial(

@@ -15,7 +15,8 @@ from funcgrad.kinds.custom import CustomRules, DeferredCotangents, custom_call
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.peeking import any_true, concrete_or_none, is_plain
 from funcgrad.optional import import_scipy
-from funcgrad.scipy.integrate.ivp.flows import constant_array, separate_leaves
+from funcgrad.scipy.integrate.ivp.flows import separate_leaves
+from funcgrad.scipy.settings import constant_array
 from funcgrad.transforms.closures import RecordedClosure, example_by_example
 from funcgrad.transforms.products import jvp, vjp
 from funcgrad.transforms.stopping import stop_gradient

@@ -19,8 +19,8 @@ from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.peeking import is_plain
 from funcgrad.numpy.reducing import as_inexact
 from funcgrad.optional import import_scipy
-from funcgrad.scipy.integrate.ivp.flows import constant_array
 from funcgrad.scipy.optimize.implicit import as_args, by_position
+from funcgrad.scipy.settings import constant_array
 from funcgrad.transforms.closures import RecordedClosure, example_by_example
 from funcgrad.transforms.products import jvp
 from funcgrad.transforms.stopping import stop_gradient

@@ -17,12 +17,13 @@ from funcgrad.numpy.peeking import is_plain
 from funcgrad.numpy.reducing import as_inexact
 from funcgrad.optional import import_scipy
 from funcgrad.scipy.integrate.ivp import solving
-from funcgrad.scipy.integrate.ivp.flows import constant_array, constant_settings, is_foreign
+from funcgrad.scipy.integrate.ivp.flows import is_foreign
 from funcgrad.scipy.integrate.ivp.pieces import Snapshots
 from funcgrad.scipy.integrate.ivp.portable import Control, adjoint_solution, flow_of, start_of, through_steps
 from funcgrad.scipy.integrate.ivp.runs import Runs, SolveArguments
 from funcgrad.scipy.integrate.ivp.solutions import with_derivatives_of
 from funcgrad.scipy.optimize.implicit import as_args, as_one_operation
+from funcgrad.scipy.settings import constant_array, constant_settings
 from funcgrad.transforms.stopping import stop_gradient
 from funcgrad.transforms.transformed import check_callable
 from funcgrad.typing import Array, ArrayLike

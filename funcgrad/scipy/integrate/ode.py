@@ -15,10 +15,11 @@ from funcgrad.numpy.peeking import is_plain
 from funcgrad.numpy.reducing import as_inexact
 from funcgrad.optional import import_scipy
 from funcgrad.scipy.integrate.ivp import solving
-from funcgrad.scipy.integrate.ivp.flows import constant_settings, is_foreign
+from funcgrad.scipy.integrate.ivp.flows import is_foreign
 from funcgrad.scipy.integrate.ivp.pieces import RESTARTABLE, Snapshots
 from funcgrad.scipy.integrate.ivp.portable import TABLES, Control, Run, start_of
 from funcgrad.scipy.integrate.ivp.runs import SolveArguments
+from funcgrad.scipy.settings import constant_settings
 from funcgrad.transforms.transformed import check_callable
 from funcgrad.typing import ArrayLike
 

@@ -21,6 +21,7 @@ from funcgrad.graph import report_answer
 from funcgrad.kinds.linear import conj
 from funcgrad.numpy.axes import normalize_axis
 from funcgrad.numpy.creation import as_value
+from funcgrad.numpy.peeking import is_plain_zero
 from funcgrad.numpy.reducing import as_inexact
 from funcgrad.primitives.indexing import getitem
 from funcgrad.primitives.shaping import flip
@@ -293,11 +294,6 @@ def plain_values(x: Any) -> np.ndarray | None:
     """Return the NumPy values of ``x``, of all examples of a ``vmap`` together; None if JAX traces ``x``."""
     x = plain_value(x)
     return None if backend.is_jax_tracer(x) else np.asarray(x)
-
-
-def is_plain_zero(value: Any) -> bool:
-    """Whether ``value`` is the plain number 0."""
-    return type(value) in (int, float, complex) and value == 0
 
 
 def _radius(call: str, sigma: Array, truncate: float, radius: Any) -> int:

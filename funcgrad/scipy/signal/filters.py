@@ -14,7 +14,7 @@ from funcgrad.errors import InputError, ShapeError
 from funcgrad.graph import report_answer
 from funcgrad.kinds.linear import conj
 from funcgrad.numpy.creation import as_value
-from funcgrad.numpy.peeking import any_true, concrete_or_none
+from funcgrad.numpy.peeking import any_true, concrete_or_none, is_plain_zero
 from funcgrad.numpy.reducing import as_inexact
 from funcgrad.primitives.indexing import getitem
 from funcgrad.primitives.signals import convolve as convolve_last
@@ -423,7 +423,7 @@ def _convolve_matrices(
     shapes = backend.shape_of(x), backend.shape_of(y)
     if any(len(shape) != 2 for shape in shapes):
         raise ShapeError(f"{call}: both arrays must be matrices, got {shapes[0]} and {shapes[1]}.")
-    plain = boundary == "fill" and not fillvalue
+    plain = boundary == "fill" and is_plain_zero(fillvalue)
     if mode == "valid" or (plain and mode != "same"):
         return _convolved(call, x, y, mode, "direct")
     modes = {"fill": "constant", "wrap": "wrap", "symm": "symmetric"}

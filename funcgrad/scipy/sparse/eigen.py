@@ -7,17 +7,14 @@ from typing import Any
 import numpy as np
 
 import funcgrad.numpy as fnp
-from funcgrad.batching import unbatched_if_equal
-from funcgrad.core import Tracer
 from funcgrad.errors import InputError, ShapeError
-from funcgrad.numpy.concretization import strip_constant_tracers
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.peeking import is_plain
 from funcgrad.numpy_code.sparse.objects import plain_matrix
 from funcgrad.optional import import_scipy
 from funcgrad.primitives.sparse_eigen import EigenSearch, sparse_eig, sparse_eigh
+from funcgrad.scipy.settings import constant_settings
 from funcgrad.scipy.sparse.matrices import SparseArray, as_sparse, dense_as_sparse, is_sparse
-from funcgrad.transforms.stopping import stop_gradient
 
 __all__ = ["eigs", "eigsh"]
 
@@ -50,10 +47,7 @@ def _eigenpairs(name: str, A: Any, k: int, M: Any, vectors: bool, **options: Any
     given = {key: value for key, value in options.items() if value is not None}
     if "v0" in given:
         given["v0"] = as_value(given["v0"])
-    for setting in ("sigma", "tol", "v0"):  # the eigenvalues that are found do not depend on them
-        if isinstance(given.get(setting), Tracer):
-            fixed = unbatched_if_equal(stop_gradient(given[setting]))
-            given[setting] = np.asarray(strip_constant_tracers(fixed))[()]
+    given = constant_settings(call, given)
     if not isinstance(A, SparseArray) and not isinstance(M, SparseArray):
         routine = getattr(import_scipy(call, "scipy.sparse.linalg"), name)
         return routine(A, k, M=M, return_eigenvectors=vectors, **given)

@@ -19,6 +19,7 @@ from funcgrad.numpy_code.sparse.objects import plain_matrix
 from funcgrad.optional import import_scipy
 from funcgrad.primitives.sparse import sparse_solve
 from funcgrad.scipy import linalg
+from funcgrad.scipy.settings import constant_settings
 from funcgrad.scipy.sparse.eigen import eigs, eigsh
 from funcgrad.scipy.sparse.matrices import (
     SparseArray,
@@ -252,16 +253,16 @@ def iterated(name: str, A: Any, b: ArrayLike, x0: Any = None, *, M: Any = None, 
         b: a vector.
         x0: the first guess.
         M: a preconditioner.
-        options: further options of the solver.
+        options: further options of the solver: constants, but for ``shift`` of ``minres``.
     """
     call = f"sparse.linalg.{name}"
     scipy_linalg = import_scipy(call, "scipy.sparse.linalg")
     routine = getattr(scipy_linalg, name)
-    options |= {} if M is None else {"M": M}
+    options = constant_settings(call, options) | ({} if M is None else {"M": M})
     A = plain_matrix(A)
     is_operator = hasattr(A, "matvec") and not is_sparse(A)
     follows = not is_plain(A @ np.zeros(A.shape[1])) if is_operator else isinstance(A, (SparseArray, Tracer))
-    if is_plain(b, x0) and not follows:
+    if is_plain(b, x0, options.get("shift")) and not follows:
         found: tuple[Array, Any] = routine(A, b, x0, **options)
         return found
     right = fnp.ravel(as_value(b))
@@ -269,6 +270,7 @@ def iterated(name: str, A: Any, b: ArrayLike, x0: Any = None, *, M: Any = None, 
     dtype = np.result_type(backend.dtype_of(right), of_matrix, np.float32)
     right, size = fnp.astype(right, dtype), backend.shape_of(right)[0]
     matrix = A if isinstance(A, (SparseArray, Tracer, np.ndarray)) or is_operator else as_sparse(call, A)
+    shift = options.pop("shift", None)
     rtol, atol = options.get("rtol", 1e-5), options.get("atol", 0.0)
     for key in _PRECONDITIONERS & options.keys():
         options[key] = _constant_preconditioner(call, options[key])
@@ -305,8 +307,10 @@ def iterated(name: str, A: Any, b: ArrayLike, x0: Any = None, *, M: Any = None, 
 
         return solver
 
-    x = custom_linear_solve(lambda v: matrix @ v, right, solve(False), solve(True))
-    return x, 0
+    def product(v: Any) -> Any:
+        return matrix @ v if shift is None else matrix @ v - shift * v
+
+    return custom_linear_solve(product, right, solve(False), solve(True)), 0
 
 
 #: Solvers of self-adjoint systems, and solvers that also multiply by the adjoint.

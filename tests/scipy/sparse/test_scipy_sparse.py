@@ -267,6 +267,22 @@ def test_iterative_solvers(name):
         grad(lambda b: ours(made, b, rtol=1e-13, maxiter=1, **({"restart": 1} if name == "gmres" else {}))[0][0])(B)
 
 
+def test_shift_of_minres_and_traced_tolerances():
+    made = (MATRIX + MATRIX.T + 4 * scipy.sparse.eye_array(8)).toarray()
+
+    def solution(s, moving):
+        return scipy.sparse.linalg.minres(made * (s if moving else 1.0), B, shift=0.5 * s, rtol=1e-13 * s)[0]
+
+    for moving in (False, True):
+        for s in (0.0, 0.3) if not moving else (0.7,):
+            exact = lambda s, moving=moving: np.linalg.solve(made * (s if moving else 1.0) - 0.5 * s * np.eye(8), B)
+            np.testing.assert_allclose(jacobian(solution)(s, moving), jacobian(exact)(s), rtol=1e-9, atol=1e-11)
+    for name in ("cg", "bicg", "lgmres"):
+        solver = getattr(scipy.sparse.linalg, name)
+        got = jacobian(lambda s, solver=solver: solver(made * s, B, rtol=1e-13 * s, atol=0.0)[0])(1.0)
+        np.testing.assert_allclose(got, -np.linalg.solve(made, B), rtol=1e-9, atol=1e-11)
+
+
 def test_factorizations():
     for trans, full in (("N", MATRIX.toarray()), ("T", MATRIX.toarray().T), ("H", MATRIX.toarray().T)):
         got = jacobian(lambda b, trans=trans: sparse.linalg.splu(A).solve(b, trans))(B)

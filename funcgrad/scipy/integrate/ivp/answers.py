@@ -18,11 +18,11 @@ from funcgrad.core import Tracer
 from funcgrad.errors import ConcretizationError, ShapeError
 from funcgrad.kinds.custom import CustomRules, custom_call
 from funcgrad.scipy.integrate.ivp.derivatives import Derivatives
-from funcgrad.scipy.integrate.ivp.flows import constant_array
 from funcgrad.scipy.integrate.ivp.records import padded
 from funcgrad.scipy.integrate.ivp.runs import Runs, event_times
 from funcgrad.scipy.integrate.ivp.solutions import Path, advanced, solution_class, steps_containing, with_derivatives_of
 from funcgrad.scipy.optimize.implicit import as_one_operation
+from funcgrad.scipy.settings import constant_array
 from funcgrad.transforms.closures import example_by_example
 from funcgrad.transforms.products import jvp, vjp
 from funcgrad.transforms.stopping import stop_gradient

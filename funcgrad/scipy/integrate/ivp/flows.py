@@ -9,8 +9,7 @@ import numpy as np
 
 import funcgrad.numpy as fnp
 from funcgrad import backend, tree
-from funcgrad.batching import unbatched_if_equal
-from funcgrad.core import Tracer, describe, is_array, is_in_transform, plain_value, replace_at, shallow_copy
+from funcgrad.core import Tracer, describe, is_array, is_in_transform, plain_value, replace_at
 from funcgrad.errors import (
     ConcretizationError,
     ConversionError,
@@ -19,7 +18,7 @@ from funcgrad.errors import (
     ShapeError,
     StagingError,
 )
-from funcgrad.numpy.concretization import forget_refusal, strip_constant_tracers
+from funcgrad.numpy.concretization import forget_refusal
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy_code.rebuilding import SelfRebuilding
 from funcgrad.transforms.closures import BranchRecordings, solve_with_new_branches
@@ -27,40 +26,6 @@ from funcgrad.transforms.stopping import stop_gradient
 from funcgrad.transforms.vectorize import vmap
 
 R = TypeVar("R")
-
-
-def constant_array(call: str, x: Any) -> np.ndarray:
-    """Return ``x`` as a constant NumPy array.
-
-    Raises:
-        StagingError: the values are abstract inside a JAX transform (a ``TypeError``).
-    """
-    y = strip_constant_tracers(shallow_copy(x))
-    bottom = plain_value(y)
-    if backend.is_jax_tracer(bottom):
-        raise StagingError(
-            f"{call}: SciPy chooses steps by values, which JAX knows only later, got {describe(bottom)}. Call it "
-            "outside of jax.jit, or pass steps=n for n equal steps."
-        )
-    return np.asarray(y)
-
-
-#: Options of solvers that choose the steps.
-_SETTINGS = frozenset(("atol", "first_step", "h0", "hmax", "hmin", "max_step", "min_step", "rtol", "tcrit"))
-
-
-def constant_settings(call: str, options: dict[str, Any]) -> dict[str, Any]:
-    """Return ``options`` with constants for traced tolerances and lengths of steps, which compiled solvers read."""
-    return {
-        name: _constant_setting(call, x)
-        if name in _SETTINGS and any(isinstance(v, Tracer) for v in tree.leaves(x))
-        else x
-        for name, x in options.items()
-    }
-
-
-def _constant_setting(call: str, x: Any) -> Any:
-    return constant_array(call, unbatched_if_equal(stop_gradient(fnp.asarray(x))))[()]
 
 
 def is_foreign(*values: Any) -> bool:

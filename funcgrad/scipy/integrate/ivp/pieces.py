@@ -23,10 +23,10 @@ from funcgrad.graph import is_on_graph
 from funcgrad.numpy.concretization import strip_constant_tracers
 from funcgrad.optional import import_scipy
 from funcgrad.scipy.integrate.ivp.derivatives import Derivatives
-from funcgrad.scipy.integrate.ivp.flows import constant_array
 from funcgrad.scipy.integrate.ivp.records import Record
 from funcgrad.scipy.integrate.ivp.runs import Runs, clear_solvers, with_notes
 from funcgrad.scipy.integrate.ivp.solutions import Path, advanced, steps_containing, with_derivatives_of
+from funcgrad.scipy.settings import constant_array
 from funcgrad.transforms.checkpointing import checkpoint, checkpoint_chain
 from funcgrad.transforms.snapshots import Store
 from funcgrad.transforms.stopping import stop_gradient

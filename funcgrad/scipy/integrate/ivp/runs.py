@@ -16,10 +16,11 @@ from funcgrad import backend
 from funcgrad.errors import ConcretizationError, InputError
 from funcgrad.numpy.creation import as_value
 from funcgrad.optional import import_scipy
-from funcgrad.scipy.integrate.ivp.flows import Flow, Packing, Parameters, constant_array
+from funcgrad.scipy.integrate.ivp.flows import Flow, Packing, Parameters
 from funcgrad.scipy.integrate.ivp.products import exact_jacobian
 from funcgrad.scipy.integrate.ivp.records import SHORT, Record, Scheme, scheme_of
 from funcgrad.scipy.integrate.ivp.solutions import with_derivatives_of
+from funcgrad.scipy.settings import constant_array
 from funcgrad.transforms.implicit import custom_root
 from funcgrad.transforms.stopping import stop_gradient
 from funcgrad.writable import outside_transforms
