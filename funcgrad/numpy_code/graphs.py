@@ -156,8 +156,10 @@ def _of_graph(compute: Callable[..., Any], module: str, name: str) -> Callable[.
     def call(*args: Any, **kwargs: Any) -> Any:
         scipy_function = getattr(import_module(module), name)
         given = dict(inspect.signature(scipy_function).bind(*args, **kwargs).arguments)
-        weights = _Weights(f"csgraph.{name}", given.pop(next(iter(given))))  # the graph is the first argument
-        return compute(weights, given, scipy_function)
+        graph = given.pop(next(iter(given)))
+        if type(graph) is np.ndarray:  # one example of a batch
+            return scipy_function(*args, **kwargs)
+        return compute(_Weights(f"csgraph.{name}", graph), given, scipy_function)
 
     return call
 

@@ -42,6 +42,7 @@ IN_TURN = {
     "iircomb": lambda x: np.concatenate(scipy.signal.iircomb(0.25, 30 * x[0])),
     "find_root": lambda x: find_root(lambda p, a: p**3 - a, (0.0, 3.0), args=(x,)).x,
     "dijkstra": lambda x: scipy.sparse.csgraph.dijkstra(graph(x)),
+    "dijkstra of a matrix": lambda x: scipy.sparse.csgraph.dijkstra(graph(x).toarray()),
     "matrix_balance": lambda x: scipy.linalg.matrix_balance(M * np.array([1.0, 100.0, 0.01]) * x)[0],
     "ldl": lambda x: scipy.linalg.ldl(M + M.T + np.diag(x))[0],
     "directed_hausdorff": lambda x: scipy.spatial.distance.directed_hausdorff(PLACES * x, PLACES + 1)[0] * x,
