@@ -114,7 +114,7 @@ FRAMES = {
     "funcgrad/kinds/rules.py": "the module in which an operation is defined, for pickling",
     "funcgrad/numpy/frames.py": "the names that an expression of pandas' eval refers to, as pandas' own",
     "funcgrad/numpy/hints.py": "the user's line and what to call instead, for messages",
-    "funcgrad/numpy/searches.py": "whether a search of SciPy's compares, whose steps are not the derivative: refused",
+    "funcgrad/numpy/guarded.py": "whether code of SciPy compares whose steps do not have the derivative: refused",
     "funcgrad/numpy_code/scope.py": "what eval and exec in rebuilt code evaluate in, as Python's own",
     "funcgrad/tree.py": "the public call, for messages",
     "transforms/compiled/capture.py": "the line of an operation, for comments and names in what is written",

@@ -45,9 +45,9 @@ from funcgrad.numpy.assignment import in_place_operator, set_all_items, set_item
 from funcgrad.numpy.axes import resolve_shape
 from funcgrad.numpy.concretization import CONCRETIZATION, user_line
 from funcgrad.numpy.flat import Flat, write_flat
+from funcgrad.numpy.guarded import guarded_comparison
 from funcgrad.numpy.layout import in_memory_order
 from funcgrad.numpy.protocols import PROTOCOLS
-from funcgrad.numpy.searches import guarded_comparison
 from funcgrad.numpy.updating import At
 from funcgrad.primitives import arithmetic, comparison
 from funcgrad.primitives.indexing import getitem

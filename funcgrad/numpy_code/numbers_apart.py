@@ -8,8 +8,7 @@ and add the difference, which is 0, to SciPy's result. Others compute by a formu
 from __future__ import annotations
 
 import math
-import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from functools import partial
 from inspect import BoundArguments, Signature, signature
 from typing import Any
@@ -337,43 +336,3 @@ NUMBERS_APART: dict[tuple[str, str], Callable[[Any], Callable[..., Any]]] = {
     ("scipy.stats._stats_py", "iqr"): _scaled_range,
     ("scipy.stats._stats_py", "pmean"): _wrapper("p", (0,), _power_mean),
 }
-
-#: Method of SciPy's distributions that treats numbers apart.
-_METHOD = "moment"
-#: Public functions that may treat a traced number apart without asking for more than whether it is equal, and a class
-#: whose powers do.
-_PUBLIC = {
-    "scipy.signal": ("lfiltic", "lp2hp"),
-    "scipy.spatial": ("minkowski_distance", "minkowski_distance_p"),
-    "scipy.spatial.distance": ("minkowski",),
-    "scipy.spatial.transform": ("Rotation",),
-    "scipy.stats": (
-        *("boxcox_llf", "yeojohnson", "yeojohnson_llf", "power_divergence", "iqr", "pmean"),
-        *("gstd", "zscore", "gzscore", "zmap", _METHOD),
-    ),
-}
-
-
-def treating_numbers_apart() -> Iterator[Any]:
-    """Yield what functions use, of imported modules of SciPy, that are to run rebuilt from their first call."""
-    for module, names in _PUBLIC.items():
-        home = sys.modules.get(module)
-        if home is not None:
-            yield from (vars(home)[name] for name in names if name in vars(home))
-
-
-def may_treat_numbers_apart(values: Iterable[Any], names: set[str]) -> bool:
-    """Whether code with these names, or the imports that it does, may call one of these functions or methods."""
-    if any(
-        (module in names or module.rpartition(".")[2] in names) and not names.isdisjoint(inside)
-        for module, inside in _PUBLIC.items()
-    ):
-        return True
-    home = sys.modules.get("scipy.stats._distn_infrastructure")
-    kinds = () if home is None or _METHOD not in names else (home.rv_generic, home.rv_frozen)
-    return any(issubclass(type(value), kinds) for value in values)
-
-
-def treats_numbers_apart(fun: Any) -> bool:
-    """Whether ``fun`` is one of these functions."""
-    return str(fun.__module__).startswith("scipy.") and any(fun is one for one in treating_numbers_apart())

@@ -18,7 +18,6 @@ from funcgrad.core import Tracer
 from funcgrad.numpy_code.libraries import is_kept, package_of
 from funcgrad.numpy_code.mathematics import NUMBER_MODULES
 from funcgrad.numpy_code.metaclasses import members_of, mro_of
-from funcgrad.numpy_code.numbers_apart import may_treat_numbers_apart, treating_numbers_apart
 
 #: Number of values from which on there is too much to look at.
 _MOST_VALUES = 3_000
@@ -171,22 +170,22 @@ def asks_for_methods(code: CodeType) -> bool:
     )
 
 
+#: What functions use, in modules of SciPy, that are to run rebuilt from their first call: MINPACK, which prints the
+#: errors of the functions that it calls, and compiled powers of rotations, which treat some numbers apart.
+_AT_ONCE = {"scipy.optimize": ("root", "fsolve", "leastsq"), "scipy.spatial.transform": ("Rotation",)}
+
+
 def codes_and_needs(fun: Any, run: Any = None) -> tuple[list[CodeType], bool]:
     """Return the codes of the functions that ``fun`` can reach, and whether to run it rebuilt from its first call.
 
-    So run functions that can reach MINPACK, which prints the errors of the functions that it calls, functions that
-    treat some numbers apart, see ``numbers_apart``, and functions that ask for methods; but not those of one namespace,
-    see ``from_array_api``. ``run`` is what calls ``fun``.
+    So run functions that can reach certain functions of SciPy, and functions that ask for methods; but not those of one
+    namespace, see ``from_array_api``. ``run`` is what calls ``fun``.
     """
-    module = sys.modules.get("scipy.optimize")
-    at_once = set(map(id, treating_numbers_apart()))
-    if module is not None:
-        at_once.update(map(id, (module.root, module.fsolve, module.leastsq)))
+    modules = ((sys.modules.get(home), names) for home, names in _AT_ONCE.items())
+    at_once = {id(vars(module)[name]) for module, names in modules if module is not None for name in names}
     values = list(islice(reachable(fun), _MOST_VALUES))
     codes = list(own_codes(values))
     if any(id(value) in at_once or id(type(value)) in at_once for value in values):
-        return codes, True
-    if any(may_treat_numbers_apart(values, names_in(code)) for code in codes):
         return codes, True
     runs = [run, *[vars(value).get("run") for value in values if hasattr(type(value), "apply_transform")]]
     of_one_namespace = any(getattr(one, "of_one_namespace", False) for one in runs)

@@ -23,7 +23,6 @@ from funcgrad.numpy_code.classes import with_original_namedtuples
 from funcgrad.numpy_code.functions import Built, has_same_values, rebuild_closure
 from funcgrad.numpy_code.known import Choice, Facts, choice_of, facts_of, known_codes
 from funcgrad.numpy_code.libraries import package_of
-from funcgrad.numpy_code.numbers_apart import treats_numbers_apart
 from funcgrad.numpy_code.object_views import has_rebuilt_class, original
 from funcgrad.numpy_code.overwriting import FirstCall
 from funcgrad.numpy_code.reachable import (
@@ -323,7 +322,7 @@ def rebuilt_if_known(fun: Any, args: tuple[Any, ...] = (), before: Any = None, r
         fits = type(before) is Rebuilt and before.fun is fun and before.level == level
         given = before if fits else _rebuilt(fun, code, level)
     if facts.is_of_library or level == WRITABLE_ARRAYS:
-        return Rebuilt(fun, FUNCTIONS) if not (level or is_as_written()) and treats_numbers_apart(fun) else given
+        return given
     held = held_by(fun, args)
     if held in facts.looked_at:
         return given

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import scipy.fft
 import scipy.interpolate
+import scipy.linalg
 import scipy.signal
 import scipy.spatial
 import scipy.spatial.distance
@@ -39,6 +40,9 @@ APART = {
     "moment": (lambda p, x: scipy.stats.gamma.moment(3, x[:2], loc=p, scale=x[2:4]), (0.0,), X),
     "moment of a distribution made before": (lambda p, x: scipy.stats.norm(p, x[0]).moment(4), (0.0,), X),
     "moment of counts": (lambda p, x: scipy.stats.poisson.moment(3, x, p), (0.0,), X),
+    "numpy.linalg.norm": (lambda p, x: np.linalg.norm(x, p), (1.0, 2.0, 3.0), X),
+    "numpy.linalg.vector_norm": (lambda p, x: np.linalg.vector_norm(x, ord=p), (1.0, 2.0), X),
+    "scipy.linalg.norm": (lambda p, x: scipy.linalg.norm(x, p), (1.0, 2.0), X),
     "fht": (lambda p, x: scipy.fft.fht(x, 0.3, 0.5, bias=p), (0.0,), X),
     "ifht": (lambda p, x: scipy.fft.ifht(x, 0.3, 0.5, offset=0.2, bias=p), (0.0,), X),
     "upfirdn": (lambda p, x: scipy.signal.upfirdn(x[:4], x, up=2, cval=p), (0.0,), X),

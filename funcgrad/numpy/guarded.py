@@ -1,0 +1,50 @@
+"""Comparisons of traced values raise an error in code of NumPy and SciPy whose steps do not have the derivative.
+
+Such code never requests a plain number, so it would run on traced values, and the result would have no derivative or a
+wrong one. After the error a transform runs the function again with funcgrad's functions:
+
+- ``brent``, ``golden``, ``newton`` and similar searches would give the derivative of their steps, which is zero if a
+  search only compares or begins at the solution. The correct result is the derivative of the solution.
+- Functions that treat some values of a parameter apart, such as ``numpy.linalg.norm`` of the order 2, compute without
+  the parameter there, so the derivative in it would be 0; see ``numpy_code.numbers_apart``.
+
+This is the only place where the outcome depends on the calling code; values never do.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from funcgrad.core import Tracer
+from funcgrad.numpy.concretization import refuse_conversion
+
+#: Modules, and what their code does when it compares a traced value.
+_GUARDED = {
+    **dict.fromkeys(
+        [f"scipy.optimize.{name}" for name in ("_chandrupatla", "_optimize", "_zeros_py")],
+        "a comparison in a search of scipy.optimize",
+    ),
+    **dict.fromkeys(
+        (
+            *("numpy.linalg._linalg", "scipy.signal._filter_design", "scipy.signal._signaltools"),
+            *("scipy.linalg._misc", "scipy.spatial._kdtree", "scipy.spatial.transform._rotation"),
+            *("scipy.stats._distn_infrastructure", "scipy.stats._morestats", "scipy.stats._stats_py"),
+        ),
+        "a comparison in code that treats some numbers apart",
+    ),
+}
+
+
+def guarded_comparison(operation: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """Return a comparison operator that raises an error if called by the original code of such a module."""
+
+    def compare(x: Tracer, y: Any) -> Any:
+        names = sys._getframe(1).f_globals
+        home = names.get("__name__")
+        if home in _GUARDED and vars(sys.modules[home]) is names:
+            refuse_conversion(x, _GUARDED[home])
+        return operation(x, y)
+
+    return compare
