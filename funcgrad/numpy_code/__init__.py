@@ -10,15 +10,13 @@ from funcgrad.numpy_code.rebuilding import (
     check_refused,
     choice_for_next_call,
     is_as_written,
-    is_conversion,
     is_rebuilt,
     rebuilt_if_known,
-    restore_refusal,
     retry_rebuilt,
     run_anywhere,
     run_or_rebuild,
-    take_refusal,
 )
+from funcgrad.numpy_code.refusals import is_conversion, restore_refusal, take_refusal
 
 __all__ = [
     "DATA_TYPES",
