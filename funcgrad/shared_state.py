@@ -25,6 +25,9 @@ open_traces: dict[int, ref[Any]] = {}
 #: Refused requests that are not reported yet: messages by the thread that runs the transform. The function may have
 #: caught the error and continued. An empty message means that a text shows a traced number, which may be read from it.
 pending_refusals: dict[int, str] = {}
+#: Paths of the calls that are followed, by thread: they note the answers on which Python branches, see
+#: ``numpy_code.overwriting``.
+followed_paths: dict[int, Any] = {}
 #: Beginning of the error that Python has raised since 3.15 in place of the one that ``x`` raises in ``"%.3f" % x``.
 FORMAT_ERROR: Final = "format argument"
 

@@ -109,8 +109,8 @@ class Transformed(Generic[P, R]):
         run, options, given, choice = self.run, self.options, self.fun, self._choice
         if choice is not None:
             given = choice.given if choice.fits(given, args, kwargs) else self._choose(args, kwargs)
-        elif self._calls == 0 and self._runs_as_it_is(args, kwargs):
-            self._calls = 1
+        elif self._calls == 0 and (known := self._as_it_is(args, kwargs)) is not None:
+            given, self._calls = known, 1
         else:
             given = self._choose(args, kwargs)
         outer_refusals = take_refusal() if pending_refusals else None
@@ -131,21 +131,22 @@ class Transformed(Generic[P, R]):
             if pending_refusals or outer_refusals is not None:
                 restore_refusal(outer_refusals, self.fun)
 
-    def _runs_as_it_is(self, args: Any, kwargs: Any) -> bool:
-        """Whether the function is known to run as it is. Asked in the first call, often the only one."""
+    def _as_it_is(self, args: Any, kwargs: Any) -> Any:
+        """Return what runs if the function is known to run as it is, else None. Asked in the first call."""
         fun = self.fun
         if type(fun) is not FunctionType:
-            return type(fun) is Transformed
+            return fun if type(fun) is Transformed else None
         known = known_codes.get(id(fun.__code__))
         if known is None or not known.stored.runs_as_it_is or kwargs or getattr(self.options, "argnums", 0):
-            return False
+            return None
         try:
             for cell in fun.__closure__ or ():
                 if type(cell.cell_contents) not in DATA_TYPES:
-                    return False
+                    return None
         except ValueError:  # the variable has no value yet
-            return False
-        return not fun.__kwdefaults__ and DATA_TYPES.issuperset(map(type, (*args, *(fun.__defaults__ or ()))))
+            return None
+        chosen = fun.__kwdefaults__ or not DATA_TYPES.issuperset(map(type, (*args, *(fun.__defaults__ or ()))))
+        return None if chosen else known.stored.followed(fun) if known.stored.paths else fun
 
     def _choose(self, args: Any, kwargs: Any) -> Any:
         """Return what runs in place of the function, and note it for the next call."""

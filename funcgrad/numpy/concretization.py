@@ -35,7 +35,7 @@ from funcgrad.errors import ConcretizationError, ConversionError, ReadOnlyError
 from funcgrad.graph import report_answer
 from funcgrad.numpy.hints import hints_for_request, standard_library_hint, user_frame, user_line
 from funcgrad.numpy.texts import TracedText, has_all_digits, refuse_text
-from funcgrad.shared_state import note_refusal, pending_refusals
+from funcgrad.shared_state import followed_paths, note_refusal, pending_refusals
 from funcgrad.writable import is_buffer, make_buffer
 
 __all__ = [
@@ -202,7 +202,10 @@ def _answer(x: Tracer, request: str, convert: Callable[[Any], Any]) -> Any:
     """Return the converted value that all examples share, and report it to graphs: Python will branch on it."""
     x = unbatched_if_equal(x)
     try:
-        return report_answer(x, convert(concrete(x, request, steers=False)))
+        answer = report_answer(x, convert(concrete(x, request, steers=False)))
+        if followed_paths and (path := followed_paths.get(threading.get_ident())) is not None:
+            path.take(answer)
+        return answer
     except TypeError as error:
         _note_refused_request(request, x, error)
         raise

@@ -9,16 +9,20 @@ wrong one. After the error a transform runs the function again with funcgrad's f
   the parameter there, so the derivative in it would be 0; see ``numpy_code.numbers_apart``.
 
 This is the only place where the outcome depends on the calling code; values never do.
+
+Comparisons also tell the path of a call, if it is followed, see ``numpy_code.overwriting``: Python may branch on them.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from threading import get_ident
 from typing import Any
 
 from funcgrad.core import Tracer
 from funcgrad.numpy.concretization import refuse_conversion
+from funcgrad.shared_state import followed_paths
 
 #: Modules, and what their code does when it compares a traced value.
 _GUARDED = {
@@ -45,6 +49,9 @@ def guarded_comparison(operation: Callable[[Any, Any], Any]) -> Callable[[Any, A
         home = names.get("__name__")
         if home in _GUARDED and vars(sys.modules[home]) is names:
             refuse_conversion(x, _GUARDED[home])
-        return operation(x, y)
+        found = operation(x, y)
+        if followed_paths and (path := followed_paths.get(get_ident())) is not None:
+            path.take(found)
+        return found
 
     return compare

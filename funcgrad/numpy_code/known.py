@@ -12,6 +12,7 @@ from weakref import ref
 
 from funcgrad.blocks import last_entered
 from funcgrad.numpy_code.calls import IdentityCache
+from funcgrad.numpy_code.overwriting import MOST_PATHS, FirstCall, may_change_arrays
 from funcgrad.numpy_code.reachable import (
     DATA_TYPES,
     codes_and_needs,
@@ -35,23 +36,30 @@ class Facts:
         looked_at: what they held when a call was looked at, see ``held_by``.
         was_searched: whether what they can reach was searched for functions that print errors.
         runs_as_it_is: whether a call runs as it is if the function holds nothing and the arguments choose no path.
+        paths: the marks of the paths on which calls were looked at; empty if the code changes no array.
     """
 
-    __slots__ = ("_named", "is_of_library", "level", "looked_at", "runs_as_it_is", "was_searched")
+    __slots__ = ("_named", "is_of_library", "level", "looked_at", "paths", "runs_as_it_is", "was_searched")
 
     def __init__(self, is_of_library: bool) -> None:
         self.is_of_library = self.runs_as_it_is = is_of_library
         self.level: int | None = 0
         self.was_searched = False
         self.looked_at: set[Any] = set()
+        self.paths: set[int] = set()
         self._named: list[ref[CodeType]] = []
 
     def rebuild(self, level: int) -> None:
         """Note that so much is rebuilt from now on."""
         self.level, self.runs_as_it_is = level, False
 
-    def note_looked_at(self, fun: Any, code: CodeType, held: Any, named: list[CodeType] | None) -> None:
-        """Note that ``fun``, which holds this, changes no array that it used.
+    def followed(self, given: Any) -> Any:
+        """Return ``given``, such a function whose call was looked at; as a ``FirstCall`` if other paths may exist."""
+        paths = self.paths
+        return FirstCall(given, paths.add, paths) if 0 < len(paths) < MOST_PATHS else given
+
+    def note_looked_at(self, fun: Any, code: CodeType, held: Any, named: list[CodeType] | None, path: int) -> None:
+        """Note that ``fun``, which holds this, changes no array that it used on a path.
 
         It is looked at again when a function that it names is gone, as when a cell of a notebook defines it again.
 
@@ -60,10 +68,14 @@ class Facts:
             code: its code.
             held: what it holds.
             named: the codes that it names; None if that was not searched yet.
+            path: the mark of the path.
         """
         if len(self.looked_at) >= _MANY:
             self.looked_at = set()
         self.looked_at.add(held)
+        named = codes_and_needs(fun)[0] if named is None else named
+        if self.paths or any(map(may_change_arrays, (code, *named))):
+            self.paths.add(path)
         self.runs_as_it_is = self.level == 0 and () in self.looked_at
         key, known = id(code), known_codes
 
@@ -72,7 +84,7 @@ class Facts:
             if entry is not None:
                 entry.stored.level, entry.stored.runs_as_it_is = None, False
 
-        self._named = [ref(other, forget) for other in (codes_and_needs(fun)[0] if named is None else named)]
+        self._named = [ref(other, forget) for other in named]
 
 
 _FACTS = IdentityCache()
@@ -113,7 +125,17 @@ class Choice:
         dictionary: the attributes of this object.
     """
 
-    __slots__ = ("_always", "_dictionary", "_facts", "_held", "_kind", "_level", "_others", "given")
+    __slots__ = (
+        "_always",
+        "_depends_on_blocks",
+        "_dictionary",
+        "_facts",
+        "_held",
+        "_kind",
+        "_level",
+        "_others",
+        "given",
+    )
 
     def __init__(
         self,
@@ -127,6 +149,7 @@ class Choice:
         dictionary: Any = None,
     ) -> None:
         self.given, self._level, self._facts, self._always = given, level, facts, always
+        self._depends_on_blocks = level > 0 or type(given) is FirstCall
         self._others, self._kind, self._dictionary = others, type(owner), dictionary
         values = [get(key) for get, key in held]
         same = [type(x) in _CHOOSING_BY_VALUE or part[0] is _defaults_of for part, x in zip(held, values, strict=True)]
@@ -135,7 +158,7 @@ class Choice:
 
     def fits(self, fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
         """Whether a call may run in the same way: the function holds the same, and the arguments choose the same."""
-        if self._facts.level != self._level or (self._level and last_entered() is not None):
+        if self._facts.level != self._level or (self._depends_on_blocks and last_entered() is not None):
             return False
         if self._always:
             return True

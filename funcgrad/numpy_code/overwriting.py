@@ -4,22 +4,30 @@ Records refer to the arrays that an operation used, so reverse mode would use th
 with its numbers at the time of use would slow down small programs. So the first call of each function compares them,
 because any call may change arrays: ``np.multiply(w, 2.0, w)``, ``setattr``, compiled code. A function that does change
 one is rebuilt with arrays that notice writes; where it still changes an ordinary array, the error is raised.
+
+A later call may take another path: its arguments have other shapes, or Python branches on traced values.
+If the code of a function can change arrays, later calls note their path, and arrays are compared on each new one.
 """
 
 from __future__ import annotations
 
+import builtins
+import dis
 import zlib
 from collections.abc import Callable
 from functools import partial
+from threading import get_ident
+from types import CodeType
 from typing import Any
 
 import numpy as np
 
 from funcgrad.batching import BatchTrace
 from funcgrad.blocks import Block, Watcher, current, end_early, forget_ended, last_entered
-from funcgrad.core import Primitive, Trace
+from funcgrad.core import Primitive, Trace, Tracer
 from funcgrad.errors import ConversionError
 from funcgrad.forward import ForwardTrace
+from funcgrad.shared_state import followed_paths
 
 #: Largest number of operations, and of bytes of arrays, that the first call looks at: a loop soon repeats itself.
 _MOST_OPERATIONS, _MOST_BYTES = 1_000, 1 << 27
@@ -29,30 +37,122 @@ _WITHOUT_RECORDS = (ForwardTrace, BatchTrace)
 _LARGE = 256
 
 
+#: Number of paths of a function that are known at most; arrays are not compared on further ones.
+MOST_PATHS = 32
+#: Instructions that store an element or a slice, the one for operators, and its arguments for operators such as ``+=``.
+_STORES = {dis.opmap[name] for name in ("STORE_SUBSCR", "STORE_SLICE") if name in dis.opmap}
+_OPERATOR, _IN_PLACE = dis.opmap["BINARY_OP"], range(13, 26)
+_BUILTINS = frozenset(dir(builtins))
+#: Names of methods, functions and arguments that change arrays.
+_CHANGING = frozenset(
+    (
+        *("at", "byteswap", "copyto", "fill", "fill_diagonal", "itemset", "partition", "place", "put", "putmask"),
+        *(
+            "put_along_axis",
+            "resize",
+            "setfield",
+            "shuffle",
+            "sort",
+            "out",
+            "overwrite_a",
+            "overwrite_b",
+            "overwrite_x",
+        ),
+        *("overwrite_x", "__setitem__", "setitem", "iadd", "isub", "imul", "itruediv", "ipow", "setattr"),
+    )
+)
+
+
+def may_change_arrays(code: CodeType) -> bool:
+    """Whether a code, or that of a function inside, may make ordinary arrays, or name them, and change one."""
+    if any(may_change_arrays(x) for x in code.co_consts if type(x) is CodeType):
+        return True
+    if not code.co_freevars and _BUILTINS.issuperset(code.co_names):
+        return False
+    steps = code.co_code
+    keywords = [name for x in code.co_consts if type(x) is tuple for name in x if type(name) is str]
+    return not _CHANGING.isdisjoint((*code.co_names, *keywords)) or any(
+        op in _STORES or (op == _OPERATOR and arg in _IN_PLACE) for op, arg in zip(steps[::2], steps[1::2], strict=True)
+    )
+
+
+class _Path:
+    """Path of one call.
+
+    Attributes:
+        mark: the same number for calls with arguments of the same shapes and the same answers on which Python branches.
+    """
+
+    __slots__ = ("mark",)
+
+    def __init__(self, args: tuple[Any, ...]) -> None:
+        self.mark = hash(tuple([x.aval if type(x) is Tracer else getattr(x, "shape", None) for x in args]))
+
+    def take(self, answer: Any) -> None:
+        """Note an answer: a truth value, whether all or any of an array are true, or the length of an integer."""
+        kind = type(answer)
+        if kind is not bool and kind is not np.bool:
+            if kind is np.ndarray:
+                count = np.count_nonzero(answer)
+                answer = count > 0, count == answer.size
+            elif kind is int:
+                answer = answer.bit_length()
+            else:
+                return  # a traced value: if Python branches on it, it asks for the truth value
+        self.mark = hash((self.mark, answer))
+
+
+def _rewind() -> Callable[[], None] | None:
+    """Return what makes a runner of operations forget those from now on; None without a runner."""
+    runner = current().runner if last_entered() is not None else None
+    return None if runner is None else runner.mark()
+
+
 class FirstCall:
-    """``fun``, to be called once: it raises an error if it changes an array that it has used.
+    """``fun``, whose calls on a new path raise an error if they change an array that they have used.
 
     Args:
         fun: a function.
-        done: called if operations were looked at and no array was changed.
+        done: ``done(mark)`` is called if operations were looked at and no array was changed, with the mark of the path.
+        paths: the marks of paths on which calls are not looked at.
 
     Attributes:
         rewind: makes a runner of operations forget those since this object was made; None without a runner.
     """
 
-    __slots__ = ("done", "fun", "rewind")
+    __slots__ = ("done", "fun", "paths", "rewind")
 
-    def __init__(self, fun: Any, done: Callable[[], None]) -> None:
-        self.fun, self.done = fun, done
-        runner = current().runner if last_entered() is not None else None
-        self.rewind = None if runner is None else runner.mark()
+    def __init__(self, fun: Any, done: Callable[[int], None], paths: Any = frozenset()) -> None:
+        self.fun, self.done, self.paths = fun, done, paths
+        self.rewind = _rewind()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Run the function.
+        """Run the function; run it again if it took a new path.
 
         Raises:
             ConversionError: an operation used an array that the function changed afterwards.
         """
+        thread, paths = get_ident(), self.paths
+        around = followed_paths.get(thread)
+        path = followed_paths[thread] = _Path(args)
+        try:
+            if paths:
+                rewind = _rewind()
+                out = self.fun(*args, **kwargs)
+                if path.mark in paths or len(paths) >= MOST_PATHS:
+                    return out
+                if rewind is not None:
+                    rewind()
+                path = followed_paths[thread] = _Path(args)
+            return self._look(args, kwargs, path)
+        finally:
+            if around is None:
+                del followed_paths[thread]
+            else:
+                followed_paths[thread] = around
+
+    def _look(self, args: tuple[Any, ...], kwargs: dict[str, Any], path: _Path) -> Any:
+        """Run the function, and compare the arrays that it uses."""
         look = _Look(current().watcher)
         try:
             with Block(lambda state: state._replace(watcher=look)):
@@ -64,8 +164,12 @@ class FirstCall:
         finally:
             forget_ended()  # later calls look whether any block was entered
         if unchanged and look.saw_operations:
-            self.done()
+            self.done(path.mark)
         return out
+
+    def with_fun(self, fun: Any) -> FirstCall:
+        """Return the same for another function."""
+        return FirstCall(fun, self.done, self.paths)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.fun, name)

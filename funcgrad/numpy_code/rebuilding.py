@@ -271,10 +271,9 @@ def rebuilt_if_known(fun: Any, args: tuple[Any, ...] = (), before: Any = None, r
         given = before if fits else _rebuilt(fun, code, level)
     if facts.is_of_library or level == WRITABLE_ARRAYS:
         return given
-    held = held_by(fun, args)
+    held, named = held_by(fun, args), None
     if held in facts.looked_at:
-        return given
-    named = None
+        return given if is_as_written() else facts.followed(given)
     if not (level or facts.was_searched or is_as_written()):
         facts.was_searched = True
         named, at_once = codes_and_needs(fun, run)
@@ -302,9 +301,10 @@ def level_of(fun: Any) -> int:
 
 def choice_for_next_call(fun: Any, given: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Choice | None:
     """Return the choice to run ``given``, which ``rebuilt_if_known`` returned, in the next call; None for none."""
-    if type(given) is FirstCall:
+    if type(given) is FirstCall and (not given.paths or given.rewind is not None):
         return None
-    level = given.level if type(given) is Rebuilt else 0
+    inner = given.fun if type(given) is FirstCall else given
+    level = inner.level if type(inner) is Rebuilt else 0
     return choice_of(fun, given, level, level == WRITABLE_ARRAYS or is_of_library(fun), args, kwargs)
 
 
@@ -381,7 +381,7 @@ class SelfRebuilding:
 def retry_rebuilt(fun: Any, given: Any, work: Callable[[Any], Any], error: Exception) -> Any:
     """Run ``work`` with ``fun`` rebuilt, level by level, after it raised ``error`` with ``given``."""
     level = given.level if is_rebuilt(given) else 0
-    done = given.done if type(given) is FirstCall else lambda: None
+    done = given.done if type(given) is FirstCall else lambda path: None
     first, before, lost = error, None, None
     try:
         while level < WRITABLE_ARRAYS and is_conversion(error, before) and _can_be_rebuilt(fun):
@@ -430,7 +430,7 @@ def run_rebuilt(fun: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     given = inner if type(inner) is Rebuilt else Rebuilt(fun, FUNCTIONS)
     first = type(known) is FirstCall and is_in_transform()  # else there is nothing to look at
     try:
-        return FirstCall(given, known.done)(*args, **kwargs) if first else given(*args, **kwargs)
+        return (known.with_fun(given) if first else given)(*args, **kwargs)
     except Exception as error:
         return retry_rebuilt(fun, given, lambda fun: fun(*args, **kwargs), error)
 

@@ -698,3 +698,117 @@ def test_change_of_the_class_is_noticed_after_many_calls():
     kept.__class__ = Overwriting
     for _ in range(2):
         np.testing.assert_allclose(g(np.array([1.0, 2.0])), [1.0, 1.0])  # those at the time of use, not 3.0
+
+
+# ---- paths that only a later call takes -----------------------------------------------------------------------
+
+
+def changes_if_large(x):
+    w = np.ones(3)
+    y = (x * w).sum()
+    if y > 10.0:
+        w *= 2.0
+    return y
+
+
+def changes_in_a_later_round(x):
+    w = np.ones(3)
+    while (x * x).sum() < 50.0:
+        x = x * w * 2.0
+        w *= 0.9
+    return x.sum()
+
+
+def changes_if_any_is_large(x):
+    w, out = np.ones(3), np.zeros(2)
+    y = (x * w).sum()
+    if (x > 10.0).any():
+        w[:] = 0.0
+        out[0] = 1.0
+    return y + out.sum()
+
+
+def changes_where_math_is_called(x):
+    w = np.ones(3)
+    y = (x * w).sum() + math.sin(x[0])
+    if math.exp(x[1]) > 100.0:
+        np.multiply(w, 2.0, out=w)
+    return y
+
+
+def changes_for_other_shapes(x):
+    w = np.ones(3)
+    y = (x[..., :3] * w).sum()
+    if x.size > 3:
+        w.fill(5.0)
+    return y
+
+
+def changes_in_a_function(x):
+    def halved(w):
+        w *= 0.5
+
+    w = np.ones(3)
+    y = (x * w).sum()
+    for _ in range(int(x[0] > 5.0)):
+        halved(w)
+    return y
+
+
+LATER = [
+    changes_if_large,
+    changes_in_a_later_round,
+    changes_if_any_is_large,
+    changes_where_math_is_called,
+    changes_for_other_shapes,
+    changes_in_a_function,
+]
+
+
+@pytest.mark.parametrize("fun", LATER)
+@pytest.mark.parametrize("kept", [False, True])
+def test_change_on_a_path_that_only_a_later_call_takes(fun, kept):
+    fun = types.FunctionType(fun.__code__.replace(co_name=f"{fun.__name__}_{kept}"), fun.__globals__)  # not called yet
+    first, then = np.array([1.0, 2.0, 4.0]), np.array([20.0, 21.0, 1.0])
+    if fun.__code__.co_name.startswith("changes_in_a_later"):
+        first, then = np.array([5.0, 5.0, 4.0]), np.array([1.0, 2.0, 0.5])
+    if fun.__code__.co_name.startswith("changes_for_other"):
+        then = np.concatenate([then, [3.0]])
+    g = grad(fun)
+    for x in (first, first, first, then, then, first):
+        slope = (g if kept else grad(fun))(x)
+        close(slope, differences(fun, x, 1e-4), rtol=1e-7)
+        close(jvp(grad(fun), (x,), (x,))[1], differences(lambda t, x=x: grad(fun)(x + t * x), 0.0), rtol=1e-6, atol=1e-6)
+        close(vmap(grad(fun))(np.stack([x, x])), np.stack([slope, slope]))
+        close(grad(checkpoint(fun))(x), slope)
+
+
+def test_each_path_is_looked_at_once():
+    calls = []
+
+    def fun(x):
+        calls.append(1)
+        table = {}
+        table["w"] = np.ones(2)
+        while x < 10.0:
+            x = x * table["w"][0] * 2.0
+        return x
+
+    counts = []
+    for x in (1.0, 1.1, 4.0, 1.2, 4.1, 7.0, 7.5):
+        calls.clear()
+        grad(fun)(x)
+        counts.append(len(calls))
+    assert counts == [1, 1, 2, 1, 1, 2, 1]
+
+
+def test_paths_are_not_followed_where_the_code_changes_nothing():
+    calls = []
+
+    def fun(x):
+        calls.append(1)
+        return x * np.ones(2)[0] if x > 1.0 else -x
+
+    for x in (0.5, 2.0, 0.5):
+        grad(fun)(x)
+    assert len(calls) == 3

@@ -345,7 +345,7 @@ def with_stage_reports(fun: Any, watch: Any) -> Any:
         inner = with_stage_reports(fun.fun, watch)
         return fun if inner is fun.fun else Transformed(fun.run, inner, fun.options, fun.summary)
     if type(fun) is FirstCall:
-        return FirstCall(with_stage_reports(fun.fun, watch), fun.done)
+        return fun.with_fun(with_stage_reports(fun.fun, watch))
     stages = list(_stages(fun))
     return fun if len(stages) < 2 else _StageReporter(fun, stages, watch)
 
