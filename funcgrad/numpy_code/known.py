@@ -74,7 +74,8 @@ class Facts:
             self.looked_at = set()
         self.looked_at.add(held)
         named = codes_and_needs(fun)[0] if named is None else named
-        if self.paths or any(map(may_change_arrays, (code, *named))):
+        names = getattr(fun, "__globals__", None)
+        if self.paths or any(may_change_arrays(one, names if one is code else None) for one in (code, *named)):
             self.paths.add(path)
         self.runs_as_it_is = self.level == 0 and () in self.looked_at
         key, known = id(code), known_codes

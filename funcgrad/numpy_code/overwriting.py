@@ -17,7 +17,7 @@ import zlib
 from collections.abc import Callable
 from functools import partial
 from threading import get_ident
-from types import CodeType
+from types import CodeType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,7 @@ from funcgrad.blocks import Block, Watcher, current, end_early, forget_ended, la
 from funcgrad.core import Primitive, Trace, Tracer
 from funcgrad.errors import ConversionError
 from funcgrad.forward import ForwardTrace
+from funcgrad.numpy_code.libraries import package_of
 from funcgrad.shared_state import followed_paths
 
 #: Largest number of operations, and of bytes of arrays, that the first call looks at: a loop soon repeats itself.
@@ -42,7 +43,7 @@ MOST_PATHS = 32
 #: Instructions that store an element or a slice, the one for operators, and its arguments for operators such as ``+=``.
 _STORES = {dis.opmap[name] for name in ("STORE_SUBSCR", "STORE_SLICE") if name in dis.opmap}
 _OPERATOR, _IN_PLACE = dis.opmap["BINARY_OP"], range(13, 26)
-_BUILTINS = frozenset(dir(builtins))
+_BUILTINS, _PLAIN = frozenset(dir(builtins)), frozenset((bool, int, float, complex, str))
 #: Names of methods, functions and arguments that change arrays.
 _CHANGING = frozenset(
     (
@@ -63,17 +64,33 @@ _CHANGING = frozenset(
 )
 
 
-def may_change_arrays(code: CodeType) -> bool:
-    """Whether a code, or that of a function inside, may make ordinary arrays, or name them, and change one."""
-    if any(may_change_arrays(x) for x in code.co_consts if type(x) is CodeType):
+def may_change_arrays(code: CodeType, names: dict[str, Any] | None = None) -> bool:
+    """Whether a code, or that of a function inside, may make ordinary arrays, or name them, and change one.
+
+    Args:
+        code: the code.
+        names: the global names of the function, if they are known.
+    """
+    if any(may_change_arrays(x, names) for x in code.co_consts if type(x) is CodeType):
         return True
-    if not code.co_freevars and _BUILTINS.issuperset(code.co_names):
+    if not code.co_freevars and not any(_may_give_arrays(name, names) for name in code.co_names):
         return False
     steps = code.co_code
     keywords = [name for x in code.co_consts if type(x) is tuple for name in x if type(name) is str]
     return not _CHANGING.isdisjoint((*code.co_names, *keywords)) or any(
         op in _STORES or (op == _OPERATOR and arg in _IN_PLACE) for op, arg in zip(steps[::2], steps[1::2], strict=True)
     )
+
+
+def _may_give_arrays(name: str, names: dict[str, Any] | None) -> bool:
+    """Whether a name in a code may stand for an ordinary array, or for a module or function that makes one."""
+    if name in _BUILTINS:
+        return False
+    if names is None:
+        return True
+    value = names.get(name)  # None for the name of an attribute
+    home = value.__name__ if type(value) is ModuleType else getattr(value, "__module__", None)
+    return value is not None and type(value) not in _PLAIN and package_of(home) != "funcgrad"
 
 
 class _Path:

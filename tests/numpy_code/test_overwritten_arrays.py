@@ -778,7 +778,9 @@ def test_change_on_a_path_that_only_a_later_call_takes(fun, kept):
     for x in (first, first, first, then, then, first):
         slope = (g if kept else grad(fun))(x)
         close(slope, differences(fun, x, 1e-4), rtol=1e-7)
-        close(jvp(grad(fun), (x,), (x,))[1], differences(lambda t, x=x: grad(fun)(x + t * x), 0.0), rtol=1e-6, atol=1e-6)
+        close(
+            jvp(grad(fun), (x,), (x,))[1], differences(lambda t, x=x: grad(fun)(x + t * x), 0.0), rtol=1e-6, atol=1e-6
+        )
         close(vmap(grad(fun))(np.stack([x, x])), np.stack([slope, slope]))
         close(grad(checkpoint(fun))(x), slope)
 
