@@ -5,8 +5,8 @@ with its numbers at the time of use would slow down small programs. So the first
 because any call may change arrays: ``np.multiply(w, 2.0, w)``, ``setattr``, compiled code. A function that does change
 one is rebuilt with arrays that notice writes; where it still changes an ordinary array, the error is raised.
 
-A later call may take another path: its arguments have other shapes, or Python branches on traced values.
-If the code of a function can change arrays, later calls note their path, and arrays are compared on each new one.
+A later call may take another path: its arguments have other shapes, or Python branches on traced values. If the code of
+a function can change arrays, later calls note their path, and arrays are compared on each new one.
 """
 
 from __future__ import annotations
@@ -36,8 +36,6 @@ _MOST_OPERATIONS, _MOST_BYTES = 1_000, 1 << 27
 _WITHOUT_RECORDS = (ForwardTrace, BatchTrace)
 #: Size from which on a sum of the bytes stands for the numbers of an array.
 _LARGE = 256
-
-
 #: Number of paths of a function that are known at most; arrays are not compared on further ones.
 MOST_PATHS = 32
 #: Instructions that store an element or a slice, the one for operators, and its arguments for operators such as ``+=``.
@@ -47,19 +45,9 @@ _BUILTINS, _PLAIN = frozenset(dir(builtins)), frozenset((bool, int, float, compl
 #: Names of methods, functions and arguments that change arrays.
 _CHANGING = frozenset(
     (
-        *("at", "byteswap", "copyto", "fill", "fill_diagonal", "itemset", "partition", "place", "put", "putmask"),
-        *(
-            "put_along_axis",
-            "resize",
-            "setfield",
-            "shuffle",
-            "sort",
-            "out",
-            "overwrite_a",
-            "overwrite_b",
-            "overwrite_x",
-        ),
-        *("overwrite_x", "__setitem__", "setitem", "iadd", "isub", "imul", "itruediv", "ipow", "setattr"),
+        *("byteswap", "fill", "itemset", "partition", "put", "resize", "setfield", "sort", "__setitem__"),
+        *("copyto", "fill_diagonal", "place", "put_along_axis", "putmask", "shuffle", "at", "setattr", "setitem"),
+        *("iadd", "isub", "imul", "itruediv", "ipow", "out", "overwrite_a", "overwrite_b", "overwrite_x"),
     )
 )
 
