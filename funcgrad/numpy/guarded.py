@@ -24,31 +24,43 @@ from funcgrad.core import Tracer
 from funcgrad.numpy.concretization import refuse_conversion
 from funcgrad.shared_state import followed_paths
 
-#: Modules, and what their code does when it compares a traced value.
-_GUARDED = {
-    **dict.fromkeys(
-        [f"scipy.optimize.{name}" for name in ("_chandrupatla", "_optimize", "_zeros_py")],
-        "a comparison in a search of scipy.optimize",
-    ),
-    **dict.fromkeys(
-        (
-            *("numpy.linalg._linalg", "scipy.signal._filter_design", "scipy.signal._signaltools"),
-            *("scipy.linalg._misc", "scipy.spatial._kdtree", "scipy.spatial.transform._rotation"),
-            *("scipy.stats._distn_infrastructure", "scipy.stats._morestats", "scipy.stats._stats_py"),
-        ),
-        "a comparison in code that treats some numbers apart",
-    ),
-}
+#: Modules whose searches compare.
+_SEARCHES = frozenset([f"scipy.optimize.{name}" for name in ("_chandrupatla", "_optimize", "_zeros_py")])
+#: Modules with code that treats some numbers apart.
+_NUMBERS_APART = frozenset(
+    (
+        *("numpy.linalg._linalg", "scipy.signal._filter_design", "scipy.signal._signaltools"),
+        *("scipy.linalg._misc", "scipy.spatial._kdtree", "scipy.spatial.transform._rotation"),
+        *("scipy.stats._distn_infrastructure", "scipy.stats._morestats", "scipy.stats._stats_py"),
+    )
+)
+#: Module with code that treats numbers near 0 apart, ``abs(lmbda) < eps``.
+_APART_BY_SIZE = "scipy.stats._morestats"
 
 
-def guarded_comparison(operation: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """Return a comparison operator that raises an error if called by the original code of such a module."""
+def _has_derivative(x: Any) -> bool:
+    while isinstance(x, Tracer) and not x._trace.differentiates:
+        x = x._val
+    return isinstance(x, Tracer)
+
+
+def guarded_comparison(operation: Callable[[Any, Any], Any], equality: bool = False) -> Callable[[Any, Any], Any]:
+    """Return a comparison operator that raises an error if called by the original code of such a module.
+
+    Args:
+        operation: the operator.
+        equality: whether it is ``==`` or ``!=``, which treat numbers apart in arrays too.
+    """
 
     def compare(x: Tracer, y: Any) -> Any:
         names = sys._getframe(1).f_globals
         home = names.get("__name__")
-        if home in _GUARDED and vars(sys.modules[home]) is names:
-            refuse_conversion(x, _GUARDED[home])
+        if (home in _SEARCHES or home in _NUMBERS_APART) and vars(sys.modules[home]) is names:
+            if home in _SEARCHES:
+                refuse_conversion(x, "a comparison in a search of scipy.optimize")
+            by_size = home == _APART_BY_SIZE and not x.shape
+            if (equality or by_size) and x.dtype.kind in "fc" and _has_derivative(x):
+                refuse_conversion(x, "a comparison in code that treats some numbers apart")
         found = operation(x, y)
         if followed_paths and (path := followed_paths.get(get_ident())) is not None:
             path.take(found)

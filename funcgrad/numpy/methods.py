@@ -167,8 +167,8 @@ _OPERATORS: dict[str, Any] = {
     "__le__": guarded_comparison(comparison.less_equal),
     "__gt__": guarded_comparison(comparison.greater),
     "__ge__": guarded_comparison(comparison.greater_equal),
-    "__eq__": guarded_comparison(_equality(comparison.equal, operator.eq)),
-    "__ne__": guarded_comparison(_equality(comparison.not_equal, operator.ne)),
+    "__eq__": guarded_comparison(_equality(comparison.equal, operator.eq), equality=True),
+    "__ne__": guarded_comparison(_equality(comparison.not_equal, operator.ne), equality=True),
 }
 
 
