@@ -34,8 +34,8 @@ _NUMBERS_APART = frozenset(
         *("scipy.stats._distn_infrastructure", "scipy.stats._morestats", "scipy.stats._stats_py"),
     )
 )
-#: Module with code that treats numbers near 0 apart, ``abs(lmbda) < eps``.
-_APART_BY_SIZE = "scipy.stats._morestats"
+#: Modules with code that treats numbers near 0 apart, ``abs(lmbda) < eps``, and numbers in arrays, ``loc == 0``.
+_APART_BY_SIZE, _APART_IN_ARRAYS = "scipy.stats._morestats", "scipy.stats._distn_infrastructure"
 
 
 def _has_derivative(x: Any) -> bool:
@@ -49,7 +49,7 @@ def guarded_comparison(operation: Callable[[Any, Any], Any], equality: bool = Fa
 
     Args:
         operation: the operator.
-        equality: whether it is ``==`` or ``!=``, which treat numbers apart in arrays too.
+        equality: whether it is ``==`` or ``!=``.
     """
 
     def compare(x: Tracer, y: Any) -> Any:
@@ -58,8 +58,8 @@ def guarded_comparison(operation: Callable[[Any, Any], Any], equality: bool = Fa
         if (home in _SEARCHES or home in _NUMBERS_APART) and vars(sys.modules[home]) is names:
             if home in _SEARCHES:
                 refuse_conversion(x, "a comparison in a search of scipy.optimize")
-            by_size = home == _APART_BY_SIZE and not x.shape
-            if (equality or by_size) and x.dtype.kind in "fc" and _has_derivative(x):
+            asks = equality or home == _APART_BY_SIZE
+            if asks and (not x.shape or home == _APART_IN_ARRAYS) and x.dtype.kind in "fc" and _has_derivative(x):
                 refuse_conversion(x, "a comparison in code that treats some numbers apart")
         found = operation(x, y)
         if followed_paths and (path := followed_paths.get(get_ident())) is not None:
