@@ -265,6 +265,15 @@ class Masked(Proxy):
             return getattr(ufunc, method)(*map(_operand, inputs), **kwargs)
         return elementwise(ufunc.__name__, *inputs)
 
+    def compute_ufunc(self, ufunc: np.ufunc, method: str, args: Any, options: dict[str, Any]) -> Any:
+        """Write the result to a masked array given as ``out``; for any other ``out``, the array is the operand."""
+        (out, *others), rest = options.get("out", (None,)), {k: x for k, x in options.items() if k != "out"}
+        if others or not isinstance(out, Masked):
+            return NotImplemented
+        own = getattr(fnp, ufunc.__name__, ufunc)
+        out[...] = (own if method == "__call__" else getattr(own, method))(*args, **rest)
+        return out
+
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         return call_method(func.__name__, func, args, kwargs)
 

@@ -75,6 +75,23 @@ def put(x):
     return m.sum() * m.count() + (square.filled(7.0) @ x).sum() + (grid @ x[:3]).sum()
 
 
+def ufuncs_with_out(x):
+    m, n, constant = masked(x).copy(), ma.array(np.zeros(6)), ma.array(np.ones(6), mask=MASK)
+    np.add(m, x, out=n)
+    np.multiply(n, m, out=m)
+    root = np.sqrt(m * m, out=n)
+    np.add(constant, 2.0, out=constant)
+    whole, total, parts, last, chosen = ma.array(x * 1.0), np.zeros(6), np.zeros(2), np.zeros(()), np.zeros(6)
+    np.add.accumulate(whole, out=total)
+    np.multiply.reduceat(whole, [0, 1], out=parts)
+    np.add.reduce(whole, out=last)
+    np.multiply(whole, x, out=chosen, where=~MASK)
+    np.add.accumulate(whole, out=whole)
+    return (
+        m.sum() + n.count() * root.sum() + constant.sum() * x[0] + total @ chosen * last + parts[1] + whole.filled() @ x
+    )
+
+
 def filled_in_place(x):
     m, constant = masked(x).copy(), ma.array(np.ones(6), mask=MASK)
     m.fill(x[0] ** 2)
@@ -326,6 +343,7 @@ PROGRAMS = {
     "reductions_that_are_masked": reductions_that_are_masked,
     "traces": traces,
     "put": put,
+    "ufuncs_with_out": ufuncs_with_out,
     "filled_in_place": filled_in_place,
     "methods_of_constants": methods_of_constants,
     "elements": elements,
