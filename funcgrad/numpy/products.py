@@ -409,7 +409,7 @@ def einsum(
     out: Any = None,
     dtype: Any = None,
     order: str = "K",
-    casting: str = "safe",
+    casting: Any = "safe",
     optimize: Any = False,
 ) -> Array:
     """Return the sum of products that a formula in letters describes (Einstein sum).

@@ -187,7 +187,7 @@ def _outer(a: Any, b: Any) -> Any:
     )
 
 
-def _put(a: Any, indices: Any, values: Any, mode: str = "raise") -> None:
+def _put(a: Any, indices: Any, values: Any, mode: Any = "raise") -> None:
     if isinstance(a, Masked):
         a.put(indices, values, mode)
     else:

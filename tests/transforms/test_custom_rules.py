@@ -1,5 +1,6 @@
 """``custom_vjp`` and ``custom_jvp``: arguments and results of rules, composition, and errors."""
 
+import dataclasses
 import functools
 import gc
 import math
@@ -637,3 +638,26 @@ def test_transforms_of_jax_use_the_rules(kind):
     assert jax.jacrev(jax.grad(f))(2.25, 2) == 2.0
     if kind == "jvp":
         assert jax.jvp(lambda x: f(x, 2), (2.25,), (1.0,))[1] == 4.5
+
+
+def test_residuals_in_objects_keep_their_values():
+    """A write after the call does not change the pullback, also not to an array in a registered class."""
+
+    @register_dataclass
+    @dataclasses.dataclass
+    class Kept:
+        scale: object
+        parts: object
+
+    @custom_vjp
+    def scaled(x, scale):
+        return x * scale
+
+    scaled.defvjp(
+        lambda x, scale: (x * scale, Kept(scale, {"twice": (scale, 2.0)})),
+        lambda kept, ct: (ct * kept.scale + ct * kept.parts["twice"][0], None),
+    )
+    scale = np.array([1.0, 2.0, 3.0])
+    _, pullback = vjp(lambda x: scaled(x, scale), np.ones(3))
+    scale[:] = 100.0
+    assert pullback(np.ones(3))[0].tolist() == [2.0, 4.0, 6.0]
