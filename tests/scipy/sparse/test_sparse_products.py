@@ -154,6 +154,9 @@ def test_lists_and_numbers():
     x = np.array([0.5, 2.1, -1.3])
     assert grad(lambda x: fnp.matmul(diagonal(x), [1.0, 2.0, 3.0]).sum())(x).tolist() == [1.0, 2.0, 3.0]
     np.testing.assert_allclose(grad(lambda x: fnp.multiply(diagonal(x), x[0]).sum())(x), [1.8, 0.5, 0.5])
+    matrix, weights = scipy.sparse.csr_matrix(np.diag([2.0, 3.0, 4.0])), np.array([1.0, 5.0, 7.0])
+    for f in (lambda x: fnp.matmul(matrix, [x[0], 1.0, x[2]]), lambda x: fnp.matmul([x[0], 1.0, x[2]], matrix)):
+        assert grad(lambda x, f=f: f(x) @ weights)(x).tolist() == [2.0, 0.0, 28.0]
     np.testing.assert_allclose(grad(lambda y: fnp.multiply(diagonal(x), y[0]).sum())(x), [1.3, 0.0, 0.0])
     for call in (fnp.sum, fnp.ravel, lambda a: fnp.reshape(a, (9,)), fnp.flip):
         with pytest.raises(InputError, match="the argument is a sparse matrix, got csr_matrix"):
