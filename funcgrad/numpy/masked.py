@@ -77,7 +77,7 @@ class Masked(Proxy):
         self._own, self._shared = fnp.array(mask) if type(mask) is np.ndarray else mask, None
 
     type_of = staticmethod(lambda x: np.ma.MaskedArray)
-    shape = property(lambda self: self._val.shape)
+    shape = property(lambda self: self._val.shape, lambda self, shape: self._set_shape(shape))
     ndim = property(lambda self: len(self._val.shape))
     size = property(lambda self: self._val.size)
     dtype = property(lambda self: self._val.dtype)
@@ -86,6 +86,10 @@ class Masked(Proxy):
     real = property(lambda self: Masked(self._val.real, self._mask))
     imag = property(lambda self: Masked(self._val.imag, self._mask))
     T = property(lambda self: self.transpose())
+
+    def _set_shape(self, shape: Any) -> None:
+        mask = self._mask
+        self._val, self._mask = self._val.reshape(shape), None if mask is None else fnp.reshape(mask, shape)
 
     def array_class(self) -> type:
         """Return ``numpy.ma.MaskedArray``."""

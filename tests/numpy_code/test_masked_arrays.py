@@ -92,6 +92,13 @@ def ufuncs_with_out(x):
     )
 
 
+def shape_that_is_set(x):
+    m, constant = table(x).copy(), ma.array(np.arange(6.0), mask=MASK.copy())
+    m.shape = constant.shape = (3, 2)
+    m[2, 0] = x[0] ** 2
+    return (m.filled(2.0) * x.reshape(3, 2)).sum() + (constant * m).sum()
+
+
 def filled_in_place(x):
     m, constant = masked(x).copy(), ma.array(np.ones(6), mask=MASK)
     m.fill(x[0] ** 2)
@@ -345,6 +352,7 @@ PROGRAMS = {
     "put": put,
     "ufuncs_with_out": ufuncs_with_out,
     "filled_in_place": filled_in_place,
+    "shape_that_is_set": shape_that_is_set,
     "methods_of_constants": methods_of_constants,
     "elements": elements,
 }
