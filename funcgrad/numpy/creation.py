@@ -220,8 +220,6 @@ def asarray(
         made = np.asarray(a, dtype, order, device=device, copy=copy)
     except ValueError as error:
         return asarray(_retry_through_array_method(error, a), dtype, order, device=device, copy=copy)
-    if isinstance(made, Tracer):
-        return made
     if dtype is not None and made.dtype.kind in "fc":
         check_text(a)
     return _as_buffer_if_new(made, a)
@@ -273,8 +271,6 @@ def array(
         except ValueError as error:
             told = _retry_through_array_method(error, object)
             return array(told, dtype, copy=copy, order=order, subok=subok, ndmin=ndmin, ndmax=ndmax)
-        if isinstance(made, Tracer):
-            return made
         if dtype is not None and made.dtype.kind in "fc":
             check_text(object)
         return _as_buffer_if_new(made, object)

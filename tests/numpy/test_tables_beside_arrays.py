@@ -36,7 +36,12 @@ def constant_tables(w):
     f = pd.DataFrame({"a": [1.0, 2.0, 4.0], "b": [3.0, 1.0, 2.0]})
     square = pd.DataFrame({"a": [1.0, 2.0], "b": [3.0, 4.0]}, index=["a", "b"])
     products = S.dot(S) + square.dot(square).iloc[0, 0] + mixed["b"].dot(mixed["b"]) + (np.ones((2, 3)) @ f).iloc[0, 0]
-    products += [1.0, 1.0, 1.0] @ mixed["b"] + (np.ones((2, 3)) @ mixed["b"])[1] + (np.ones((2, 3)) @ mixed["a"])[0]
+    products += (
+        [1.0, 1.0, 1.0] @ mixed["a"]
+        + [1.0, 1.0, 1.0] @ mixed["b"]
+        + (np.ones((2, 3)) @ mixed["b"])[1]
+        + (np.ones((2, 3)) @ mixed["a"])[0]
+    )
     shown = f.describe().iloc[1, 1] + S.describe().iloc[1] + mixed["b"].describe().iloc[2]
     shown += mixed[["b"]].describe().iloc[1, 0] + f.rank().iloc[2, 0] + f.rank(axis=1).iloc[2, 0]
     spread = f.cov().iloc[0, 1] + f.corr("spearman").iloc[0, 1] + mixed[["b"]].corr().iloc[0, 0]
@@ -52,6 +57,7 @@ def groups_of_rows(w):
     windows, last = groups.rolling(2, min_periods=1), f.rolling(2, min_periods=1)
     private = hasattr(windows, "_unknown") + hasattr(last, "_unknown")
     rows = windows[["a", "b"]].sum()["a"].iloc[1] + last.b.sum().sum() * last["a"].sum().iloc[2]
+    rows = rows + groups.apply("mean")["a"].iloc[1] ** 2
     return groups["a"].apply("sum").iloc[0] * sums["u"].iloc[0] + plain["v"].iloc[0] * w[0] + rows + private
 
 

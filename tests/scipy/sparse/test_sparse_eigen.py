@@ -207,3 +207,8 @@ def test_repeated_eigenvalues_of_general_matrices(values):
         for f in (lambda x, i=i: find(x)[0][i].real, vector):
             assert np.isnan(grad(f)(x)).all() == repeated
             assert np.isnan(jvp(f, (x,), (np.arange(6.0),))[1]) == repeated
+
+
+def test_eigenvalues_alone_of_a_pair_of_matrices():
+    f = lambda x: linalg.eigsh(stiffness(x), k=3, M=masses(x), sigma=0.0, v0=START, return_eigenvectors=False)
+    np.testing.assert_allclose(jacobian(f)(X), differences(f, X, 1e-4), rtol=1e-6, atol=1e-8)
