@@ -165,6 +165,7 @@ class Proxy:
     """An object that represents an array, such as ``x.flat``."""
 
     __slots__ = ()
+    has_fields = False
 
     def as_array(self) -> Any:
         """Return the array."""

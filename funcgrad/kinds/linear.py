@@ -30,7 +30,7 @@ from funcgrad.kinds.rules import (
     positional_names,
 )
 from funcgrad.ownership import LARGE, is_temporary, is_unshared_argument
-from funcgrad.reverse import RECORD, is_sparse, vjp_of_each
+from funcgrad.reverse import RECORD, is_sparse, vjp_for_all, vjp_of_each
 from funcgrad.shared_state import write_lock
 from funcgrad.typing import Shape
 from funcgrad.views import inverse_permutation, note_if_view
@@ -189,7 +189,11 @@ def linear(
             return ans, None, ()
         known = {"shape": backend.shape_of(args[0]), "dtype": backend.dtype_of(args[0])}
         known.update(zip(("y", "z"), args[1:], strict=False))
-        return ans, vjp, [params, *[known[n] for n in names]]
+        saved = [params, *[known[n] for n in names]]
+        if len(traced) == 1:
+            return ans, vjp, saved
+        first = lambda ct, *known: [vjp(ct, (0, None, None, *known))[0][1]]  # integers get no cotangent
+        return ans, vjp_for_all(name, first, len(traced)), saved
 
     def forward(args: Any, tangents: Any, params: Any) -> Any:
         _refuse_others(name, args, [i for i, t in enumerate(tangents) if t is not None])

@@ -199,13 +199,7 @@ def _write_directly(x: Any, index: Any, y: Any, aval: Any) -> bool:
     have = aval if type(aval) is tuple else () if aval is not None else backend.shape_of(y)
     if have and len(have) > rank_of_item(index, len(x.shape)):
         y = without_excess_axes(y, np.broadcast_to(np.False_, x.shape)[index].shape)
-    if not buffer:
-        new = overwrite(x, index, y, True)
-    elif isinstance(y, Tracer):
-        new = overwrite(x._val, index, y, has_unshared(x, "_val"))
-    else:
-        return False
-    rebind(x, new)
+    rebind(x, overwrite(x._val, index, y, has_unshared(x, "_val")) if buffer else overwrite(x, index, y, True))
     return True
 
 
@@ -337,9 +331,6 @@ def _written_cotangent(ct: Any, index: Any, shape: Shape, dtype: Any) -> Any:
         part = where(index.reshape(*index.shape, *(1,) * rest), ct, 0.0)
     else:
         part = copy_with_own_memory(getitem(ct, index))
-    extra = len(shape) - len(backend.shape_of(part))
-    if extra > 0:  # leading axes of length 1, which NumPy drops
-        return reshape(conform(part, shape[extra:], dtype), to=shape)
     return conform(part, shape, dtype)
 
 

@@ -294,9 +294,10 @@ class TracedColumn(pd.api.extensions.ExtensionArray):  # type: ignore[misc]
         """Convert the column to another precision, or to an object array of its numbers, each traced."""
         if isinstance(dtype, TracedDtype):
             return self.copy() if copy else self
-        if np.dtype(dtype) == object:
+        to = np.dtype(getattr(dtype, "numpy_dtype", dtype))  # that of pandas' "Float64", whose missing values are NaN
+        if to.kind == "O":
             return _as_objects(list(self.held._val))
-        return TracedColumn(self.held._val.astype(dtype)) if np.dtype(dtype).kind in "fc" else np.asarray(self)
+        return TracedColumn(self.held._val.astype(to)) if to.kind in "fc" else np.asarray(self)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         return (

@@ -211,6 +211,8 @@ def asarray(
                 return objects
             a, copy = _stack_nested(a), None
         elif isinstance(a, Proxy):
+            if a.has_fields:
+                return asanyarray(a, dtype, copy=copy)
             a = a.as_array()
         made = _converted(a, dtype, copy)
         return _as_ordered_array(made, order) if isinstance(made, Tracer) else made
@@ -218,8 +220,6 @@ def asarray(
         made = np.asarray(a, dtype, order, device=device, copy=copy)
     except ValueError as error:
         return asarray(_retry_through_array_method(error, a), dtype, order, device=device, copy=copy)
-    if isinstance(made, Tracer):
-        return made
     if dtype is not None and made.dtype.kind in "fc":
         check_text(a)
     return _as_buffer_if_new(made, a)
@@ -254,7 +254,7 @@ def array(
         >>> grad(lambda x: fnp.sum(fnp.array([[x, 1.0], [2.0, x * x]])))(3.0)
         np.float64(7.0)
     """
-    if subok and isinstance(object, Proxy) and issubclass(object.array_class(), np.ndarray):
+    if isinstance(object, Proxy) and (object.has_fields or (subok and issubclass(object.array_class(), np.ndarray))):
         kept: Any = asanyarray(object, dtype, copy=bool(copy))
         return kept if kept.ndim >= ndmin else kept.reshape((1,) * (ndmin - kept.ndim) + kept.shape)
     object = _without_labels(object)
@@ -271,8 +271,6 @@ def array(
         except ValueError as error:
             told = _retry_through_array_method(error, object)
             return array(told, dtype, copy=copy, order=order, subok=subok, ndmin=ndmin, ndmax=ndmax)
-        if isinstance(made, Tracer):
-            return made
         if dtype is not None and made.dtype.kind in "fc":
             check_text(object)
         return _as_buffer_if_new(made, object)
@@ -297,7 +295,8 @@ def asanyarray(
         array([1, 2])
     """
     if isinstance(a, Proxy) and issubclass(a.array_class(), np.ndarray):
-        made: Any = a if dtype is None else a.astype(dtype)  # type: ignore[attr-defined]
+        kept = dtype is None or (a.has_fields and np.dtype(dtype) == a.dtype)  # type: ignore[attr-defined]
+        made: Any = a if kept else a.astype(dtype)  # type: ignore[attr-defined]
         return made.copy() if copy else made
     if _needs_conversion_here(a):
         return asarray(a, dtype, order, device=device, copy=copy)

@@ -61,8 +61,6 @@ def _joinable(arrays: Any) -> tuple[Sequence[Any], bool]:
 
 
 def _in_dtype(arrays: Sequence[Array], dtype: Any, casting: Any) -> Sequence[Array]:
-    if dtype is None:
-        return arrays
     have = result_type(*arrays)
     if not np.can_cast(have, dtype, casting):
         raise TypeError(

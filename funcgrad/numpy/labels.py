@@ -60,12 +60,12 @@ def _apply_with_table(table: Any, ufunc: np.ufunc, args: tuple[Any, ...]) -> Any
 
 
 def _apply_by_column(table: Any, ufunc: np.ufunc, given: list[Any]) -> Any:
-    """Apply a ufunc column by column to frames with the same labels and numbers, where pandas would make an array."""
+    """Apply a ufunc column by column to frames and numbers, where pandas would make an array; align labels first."""
     if not all(x is table or not hasattr(x, "shape") or hasattr(x, "columns") for x in given):
         return ufunc(*given)
-    same = all(x.axes[0].equals(table.index) and x.columns.equals(table.columns) for x in given if hasattr(x, "axes"))
-    if not same:
-        return ufunc(*given)
+    if len(given) == 2 and all(hasattr(x, "axes") for x in given):
+        given = list(given[0].align(given[1]))
+        table = given[0]
     columns = [ufunc(*[x.iloc[:, i] if hasattr(x, "iloc") else x for x in given]) for i in range(len(table.columns))]
     made = _pandas_frames().pd.concat(columns, axis=1)
     return _pandas_frames().accept_traced(made.set_axis(table.columns, axis=1))

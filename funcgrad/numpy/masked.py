@@ -77,7 +77,7 @@ class Masked(Proxy):
         self._own, self._shared = fnp.array(mask) if type(mask) is np.ndarray else mask, None
 
     type_of = staticmethod(lambda x: np.ma.MaskedArray)
-    shape = property(lambda self: self._val.shape)
+    shape = property(lambda self: self._val.shape, lambda self, shape: self._set_shape(shape))
     ndim = property(lambda self: len(self._val.shape))
     size = property(lambda self: self._val.size)
     dtype = property(lambda self: self._val.dtype)
@@ -86,6 +86,10 @@ class Masked(Proxy):
     real = property(lambda self: Masked(self._val.real, self._mask))
     imag = property(lambda self: Masked(self._val.imag, self._mask))
     T = property(lambda self: self.transpose())
+
+    def _set_shape(self, shape: Any) -> None:
+        mask = self._mask
+        self._val, self._mask = self._val.reshape(shape), None if mask is None else fnp.reshape(mask, shape)
 
     def array_class(self) -> type:
         """Return ``numpy.ma.MaskedArray``."""
@@ -215,6 +219,18 @@ class Masked(Proxy):
         for array in self._shared or ():
             array[key] = plain_value(mask)
 
+    def fill(self, value: Any) -> None:
+        """Write a number to all elements; masked elements stay masked."""
+        self._val[...] = value
+
+    def put(self, indices: Any, values: Any, mode: Any = "raise") -> None:
+        """Write values, repeated, to the elements that have the positions ``indices`` in C order."""
+        places = np.arange(self.size).take(np.ravel(indices), mode=mode)
+        if values is not MASKED:
+            flat = as_masked(values).reshape(-1)
+            values = flat[np.arange(len(places)) % len(flat)]
+        self[np.unravel_index(places, self.shape)] = values
+
     def unshare_mask(self) -> Masked:
         """Copy the mask, to which writes to other arrays may write."""
         self._mask = None if self._mask is None else fnp.array(self._mask)
@@ -253,16 +269,27 @@ class Masked(Proxy):
             return getattr(ufunc, method)(*map(_operand, inputs), **kwargs)
         return elementwise(ufunc.__name__, *inputs)
 
+    def compute_ufunc(self, ufunc: np.ufunc, method: str, args: Any, options: dict[str, Any]) -> Any:
+        """Write the result to a masked array given as ``out``; for any other ``out``, the array is the operand."""
+        (out, *others), rest = options.get("out", (None,)), {k: x for k, x in options.items() if k != "out"}
+        if others or not isinstance(out, Masked):
+            return NotImplemented
+        own = getattr(fnp, ufunc.__name__, ufunc)
+        out[...] = (own if method == "__call__" else getattr(own, method))(*args, **rest)
+        return out
+
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         return call_method(func.__name__, func, args, kwargs)
 
     def __getattr__(self, name: str) -> Any:
-        """Look up NumPy's method if the array is constant."""
+        """Look up NumPy's method of a read-only copy if the array is constant: a write to the copy would be lost."""
         if name.startswith("__") or not is_constant(self._val):
             raise AttributeError(
                 f"a masked array with traced values has no attribute {name!r}. Take m.filled(0.0) or m.compressed()"
             )
-        found = getattr(to_numpy(self), name)
+        copied = to_numpy(self)
+        copied.flags.writeable = False
+        found = getattr(copied, name)
         if not callable(found):
             return found
         return lambda *args, **kwargs: from_numpy(found(*map(to_numpy, args), **kwargs))
@@ -367,14 +394,14 @@ class Masked(Proxy):
 
     def cumsum(self, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
         """Return running sums, for which masked elements count as 0."""
-        return self._accumulated(fnp.cumsum, 0, axis)
+        return self._accumulated(fnp.cumsum, 0, axis, dtype)
 
     def cumprod(self, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
         """Return running products, for which masked elements count as 1."""
-        return self._accumulated(fnp.cumprod, 1, axis)
+        return self._accumulated(fnp.cumprod, 1, axis, dtype)
 
-    def _accumulated(self, accumulate: Callable[..., Any], neutral: int, axis: Any) -> Any:
-        found = accumulate(self.filled(neutral), axis=axis)
+    def _accumulated(self, accumulate: Callable[..., Any], neutral: int, axis: Any, dtype: Any) -> Any:
+        found = accumulate(self.filled(neutral), axis=axis, dtype=dtype)
         return Masked(found, None if self._mask is None else fnp.reshape(self._mask, found.shape))
 
     def clip(self, min: Any = None, max: Any = None, **options: Any) -> Any:

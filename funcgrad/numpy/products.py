@@ -409,7 +409,7 @@ def einsum(
     out: Any = None,
     dtype: Any = None,
     order: str = "K",
-    casting: str = "safe",
+    casting: Any = "safe",
     optimize: Any = False,
 ) -> Array:
     """Return the sum of products that a formula in letters describes (Einstein sum).
@@ -429,6 +429,7 @@ def einsum(
 
     Raises:
         ValueError: the formula is malformed or does not fit the operands.
+        TypeError: ``casting`` does not allow the conversion to ``dtype``.
 
     Example:
         >>> fnp.einsum("ij,j->i", np.ones((2, 3)), np.arange(3.0))
@@ -447,6 +448,12 @@ def einsum(
         return np.einsum(text, *values, **keywords)
     values = [as_numpy_number(v) for v in values]
     if dtype is not None:
+        for i, v in enumerate(values):
+            if not np.can_cast(have := backend.dtype_of(v), dtype, casting):
+                to = np.dtype(dtype)
+                raise TypeError(
+                    f"Operand {i} could not be cast from {have!r} to {to!r} according to the rule {casting!r}"
+                )
         values = [as_dtype(v, dtype) for v in values]
     terms, result = _parsed(text, tuple([len(backend.shape_of(v)) for v in values]))
     made = contract(terms, result, values, optimize)

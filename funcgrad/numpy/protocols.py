@@ -116,8 +116,6 @@ def _counterpart(fun: Callable[..., Any]) -> Callable[..., Any]:
         if name in namespace.__all__:
             own: Callable[..., Any] = getattr(namespace, name)
             return own
-    if fun in _ABOUT_SHAPE_AND_DTYPE:
-        return lambda *args, **kwargs: fun(*_shape_dtype_proxies(args), **_shape_dtype_proxies(kwargs))
     if fun in _WRITING:
         return lambda *args, **kwargs: refuse_conversion(_tracers((args, kwargs))[0], full)
     return lambda *args, **kwargs: _call_without_rule(fun, full, args, kwargs)
@@ -126,15 +124,6 @@ def _counterpart(fun: Callable[..., Any]) -> Callable[..., Any]:
 def _call_without_rule(fun: Callable[..., Any], name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Compute a function that funcgrad has no rule for with constants; raise an error for traced values."""
     return call_on_buffers(fun, args, kwargs) if are_constant(args, kwargs) else _refuse_unknown(name, (args, kwargs))
-
-
-def _shape_dtype_proxies(args: Any) -> Any:
-    """Replace tracers in nested arguments by zeros of the same shape and dtype that take no memory."""
-    if isinstance(args, Tracer):
-        return np.broadcast_to(np.zeros((), args.dtype), args.shape)
-    if isinstance(args, dict):
-        return {key: _shape_dtype_proxies(a) for key, a in args.items()}
-    return type(args)([_shape_dtype_proxies(a) for a in args]) if type(args) in (tuple, list) else args
 
 
 def _array2string(a: Tracer, *args: Any, **kwargs: Any) -> str:
@@ -164,10 +153,6 @@ _HOMES = {
     "numpy.lib._stride_tricks_impl": "numpy.lib.stride_tricks",
 }
 _API_VERSIONS = (None, "2021.12", "2022.12", "2023.12", "2024.12")
-_ABOUT_SHAPE_AND_DTYPE: frozenset[Callable[..., Any]] = frozenset((
-    np.can_cast, np.common_type, np.diag_indices_from, np.einsum_path, np.min_scalar_type, np.tril_indices_from,
-    np.triu_indices_from,
-))  # fmt: skip
 _WRITING: frozenset[Callable[..., Any]] = frozenset((
     np.copyto, np.fill_diagonal, np.place, np.put, np.put_along_axis, np.putmask, np.save, np.savetxt, np.savez,
     np.savez_compressed,

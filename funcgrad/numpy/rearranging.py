@@ -425,8 +425,6 @@ def insert(arr: ArrayLike, obj: Any, values: ArrayLike, axis: Axis = None) -> Ar
     if is_plain(arr, values):  # NumPy converts values to the dtype of arr, which may have fields
         return np.insert(arr, obj, values, axis)
     arr, values = as_value(arr), as_value(values)
-    if namespace_of(arr) is np and namespace_of(values) is np:
-        return np.insert(arr, obj, values, axis)
     if axis is None:
         arr, axis = ravel(arr), 0
     values = astype(values, backend.dtype_of(arr))

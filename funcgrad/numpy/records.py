@@ -25,16 +25,20 @@ class Records(Proxy):
         fields: the arrays by name; a field that has fields itself is a ``Records``.
         dtype: the dtype, with the names of the fields.
         shape: the shape.
+        whole: the array of numbers whose parts along the last axis are the fields, if these have one dtype.
     """
 
-    __slots__ = ("_fields", "dtype", "shape")
+    __slots__ = ("_fields", "_whole", "dtype", "shape")
     __hash__ = None  # type: ignore[assignment]
+    has_fields = True
 
-    def __init__(self, fields: dict[str, Any], dtype: Any, shape: tuple[int, ...]) -> None:
-        self._fields, self.dtype, self.shape = fields, dtype, shape
+    def __init__(self, fields: dict[str, Any], dtype: Any, shape: tuple[int, ...], whole: Any = None) -> None:
+        self._fields, self.dtype, self.shape, self._whole = fields, dtype, shape, whole
 
     ndim = property(lambda self: len(self.shape))
     size = property(lambda self: int(np.prod(self.shape)))
+    itemsize = property(lambda self: self.dtype.itemsize)
+    nbytes = property(lambda self: self.size * self.dtype.itemsize)
     type_of = staticmethod(lambda x: np.ndarray)
 
     def array_class(self) -> type:
@@ -69,6 +73,10 @@ class Records(Proxy):
         shape = np.broadcast_to(False, self.shape)[key].shape
         if not shape:
             return Record(self, key)
+        if self._whole is not None:
+            return _records_of_whole(
+                self._whole[(*key, slice(None)) if type(key) is tuple else (key, slice(None))], self.dtype
+            )
         return Records({name: field[self._key(name, key)] for name, field in self._fields.items()}, self.dtype, shape)
 
     def _key(self, name: str, key: Any) -> Any:
@@ -89,7 +97,8 @@ class Records(Proxy):
             elif isinstance(value, Records):
                 part = list(value._fields.values())[place]
             elif type(value) is list:
-                part = fnp.stack([fnp.asarray(row[place]) for row in value])
+                members = [row[place] for row in value]
+                part = members if isinstance(field, Records) else fnp.stack(list(map(fnp.asarray, members)))
             else:
                 part = value[place] if isinstance(value, (tuple, Record, np.void)) else value
             field[self._key(name, key)] = part
@@ -115,27 +124,65 @@ class Records(Proxy):
         return (self[i] for i in range(len(self)))
 
     def __eq__(self, other: object) -> Any:
-        return self.as_array() == (other.as_array() if isinstance(other, Records) else other)
+        return self.as_array() == _array_of(other)
+
+    def __ne__(self, other: object) -> Any:
+        return self.as_array() != _array_of(other)
 
     def __repr__(self) -> str:
         return f"Records({self._fields!r})"
 
     def view(self, *args: Any, **kwargs: Any) -> Any:
-        """Return the array itself as a ``recarray`` or ``ndarray``: both are of this class."""
+        """Return the array itself as a ``recarray`` or ``ndarray``: both are of this class; or its numbers.
+
+        Raises:
+            ConversionError: the numbers have several dtypes, or another dtype is asked for.
+        """
         kinds = [getattr(x, "numpy_class", x) for x in (*args, *kwargs.values())]
-        if any(kind not in (np.recarray, np.ndarray) for kind in kinds):
-            return self.as_array().view(*args, **kwargs)
-        return self
+        kinds = [kind for kind in kinds if kind is not np.recarray and kind is not np.ndarray]
+        if not kinds:
+            return self
+        to, whole = np.dtype(kinds[0]), self._whole
+        if len(kinds) > 1 or whole is None or to.base != whole.dtype or to.shape not in ((), (len(self.dtype),)):
+            raise ConversionError(
+                f"an array with fields: its view must have the dtype of all fields, got {to} for {self.dtype}"
+                f"{user_line()}. {_REMEDY}"
+            )
+        return whole if to.shape or not self.shape else whole.reshape(*self.shape[:-1], -1)
+
+    def astype(self, dtype: Any, *args: Any, **kwargs: Any) -> Any:
+        """Return a copy with the fields of another dtype, which get the values of the fields in the same place."""
+        made = records_of(np.zeros(self.shape, dtype))
+        made[...] = self
+        return made
+
+    def tolist(self) -> Any:
+        """Return nested lists of records, each a tuple."""
+        return [part.tolist() for part in self] if self.shape else self[()].tolist()
 
     def copy(self, *args: Any) -> Any:
         """Return a copy."""
+        if self._whole is not None:
+            return _records_of_whole(self._whole.copy(), self.dtype)
         return Records({name: field.copy() for name, field in self._fields.items()}, self.dtype, self.shape)
 
     def call_function(self, name: str, operation: Any, args: Any, kwargs: Any) -> Any:
         """Return the result of a function of NumPy whose first argument is this array."""
         if name in ("ndim", "shape", "size"):
             return getattr(self, name)
-        return getattr(self, name)(*args[1:], **kwargs) if name in ("argsort", "copy") else operation(*args, **kwargs)
+        return getattr(self, name)(*args[1:], **kwargs) if name in _FUNCTIONS else operation(*args, **kwargs)
+
+    def reshape(self, *shape: Any) -> Any:
+        """Return the records in another shape."""
+        to = np.broadcast_to(False, self.shape).reshape(*shape).shape
+        if self._whole is not None:
+            return _records_of_whole(self._whole.reshape(*to, -1), self.dtype)
+        fields = {name: field.reshape(to + field.shape[self.ndim :]) for name, field in self._fields.items()}
+        return Records(fields, self.dtype, to)
+
+    def ravel(self) -> Any:
+        """Return the records along one axis."""
+        return self.reshape(-1)
 
     def flatten(self) -> Any:
         """Return a copy with one axis."""
@@ -158,13 +205,16 @@ def _keys(field: Any) -> list[Any]:
     """Return numbers by which ``lexsort`` sorts the elements of a field: the last of them decide first."""
     if isinstance(field, Records):
         return [key for name in reversed(field.dtype.names) for key in _keys(field[name])]
-    if not isinstance(field, np.ndarray):
+    if isinstance(field, Tracer):
         return [field]
     return [np.unique(field, return_inverse=True)[1].reshape(field.shape)]  # such as texts
 
 
+#: Functions of NumPy whose methods take traced values.
+_FUNCTIONS = frozenset(("argsort", "copy", "ravel", "reshape"))
+
 #: Methods of NumPy's array that change nothing.
-_METHODS = frozenset(("all", "any", "item", "itemsize", "nbytes", "tobytes", "tolist"))
+_METHODS = frozenset(("item", "tobytes"))
 
 
 class Record(Proxy):
@@ -212,14 +262,24 @@ class Record(Proxy):
     def __len__(self) -> int:
         return len(self.dtype.names)
 
+    def __eq__(self, other: object) -> Any:
+        return self.as_array() == _array_of(other)
+
+    def __ne__(self, other: object) -> Any:
+        return self.as_array() != _array_of(other)
+
     def __iter__(self) -> Iterator[Any]:
         return (self[name] for name in self.dtype.names)
 
     def item(self) -> tuple[Any, ...]:
         """Return the members as a tuple."""
-        return tuple(self)
+        return tuple([part.item() if isinstance(part, Record) else part for part in self])
 
     tolist = item
+
+
+def _array_of(x: Any) -> Any:
+    return x.as_array() if isinstance(x, (Records, Record)) else x
 
 
 def _are_names(key: Any) -> bool:
@@ -235,12 +295,22 @@ def _plain(key: Any) -> Any:
 
 def records_of(x: Any) -> Records:
     """Return an array with fields, to which traced values can be written, with the elements of ``x``."""
+    kinds = {x.dtype[name] for name in x.dtype.names}
+    (kind, *others) = kinds
+    if not others and kind.kind in "biufc" and x.dtype.itemsize == kind.itemsize * len(x.dtype):
+        return _records_of_whole(make_buffer(np.array(x).view((kind, len(x.dtype)))), x.dtype)
     fields = {}
     for name in x.dtype.names:
         part = x[name]
         of_numbers = part.dtype.kind in "biufc"
         fields[name] = records_of(part) if part.dtype.names else make_buffer(np.array(part)) if of_numbers else part
     return Records(fields, x.dtype, x.shape)
+
+
+def _records_of_whole(whole: Any, dtype: Any) -> Records:
+    """Return the array with fields that are the parts of ``whole`` along its last axis."""
+    fields = {name: whole[..., i] for i, name in enumerate(dtype.names)}
+    return Records(fields, dtype, whole.shape[:-1], whole)
 
 
 def records_from_rows(rows: Any, dtype: Any) -> Records:

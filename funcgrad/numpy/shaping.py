@@ -18,7 +18,7 @@ from funcgrad.numpy.creation import as_buffer, as_value, asarray
 from funcgrad.numpy.creation import copy as duplicate
 from funcgrad.typing import Array, ArrayLike, Axes, Shape
 from funcgrad.views import array_with_layout_of, axes_in_memory, make_read_only, note_view, shares_memory
-from funcgrad.writable import is_buffer, is_number, make_buffer
+from funcgrad.writable import is_buffer, is_number, make_buffer, root_of
 
 __all__ = [
     "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_arrays", "broadcast_shapes", "broadcast_to", "expand_dims",
@@ -64,8 +64,6 @@ def reshape(a: ArrayLike, /, shape: Any, order: Any = "C", *, copy: bool | None 
     """
     a = as_value(a)
     if namespace_of(a) is np:
-        if copy is None:
-            return np.reshape(a, shape, order)
         return np.reshape(a, shape, order, copy=copy)
     to = resolve_shape(shape, backend.shape_of(a))
     if order == "C" or _order(a, order) == "C":
@@ -78,10 +76,14 @@ def reshape(a: ArrayLike, /, shape: Any, order: Any = "C", *, copy: bool | None 
             and not shares_memory(like := array_with_layout_of(a), like.reshape(to, order="F"))
         ):
             made = duplicate(made)  # an argument from another library: its memory order was lost
-    shared = isinstance(made, Tracer) and made.alias is not None
-    if copy is False and isinstance(a, Tracer) and not is_number(a) and not shared:
+    if copy is False and isinstance(a, Tracer) and not is_number(a) and not _is_part(made, a):
         raise ValueError("Unable to avoid creating a copy while reshaping.")
     return duplicate(made) if copy else made
+
+
+def _is_part(made: Any, a: Tracer) -> bool:
+    """Whether ``made`` is ``a``, a view of ``a``, or part of an array that cannot be written to."""
+    return isinstance(made, Tracer) and (made.alias is READ_ONLY or root_of(made) is root_of(a))
 
 
 def ravel(a: ArrayLike, order: Any = "C") -> Array:

@@ -133,8 +133,6 @@ def _part(whole: TracedText, found: Any) -> Any:
     """Return ``found``, made from the string ``whole`` of a traced number, with all strings in it as ``TracedText``."""
     if isinstance(found, (list, tuple)):
         return type(found)([_part(whole, part) for part in found])
-    if not isinstance(found, str):
-        return found
     made = TracedText(found)
     made.source, made.trace, made.first = whole.source, whole.trace, whole.first
     made.is_complete, made.shows = whole.is_complete, whole.shows

@@ -105,6 +105,7 @@ class Ufunc(Protocol):
         options = {"keepdims": keepdims, "where": where, **({} if initial is ... else {"initial": initial})}
         if (made := _by_object(self, "reduce", (array,), out, axis=axis, dtype=dtype, **options)) is not NotImplemented:
             return made
+        array = _operand(array)
         if are_constant(array, out, options):
             return _call_numpy_method(self.ufunc.reduce, array, axis, dtype, out, **options)
         if out is not None:
@@ -142,6 +143,7 @@ class Ufunc(Protocol):
             (out,) = out
         if (made := _by_object(self, "accumulate", (array,), out, axis=axis, dtype=dtype)) is not NotImplemented:
             return made
+        array = _operand(array)
         if are_constant(array, out):
             return _call_numpy_method(self.ufunc.accumulate, array, axis, dtype, out)
         if out is not None:
@@ -181,6 +183,7 @@ class Ufunc(Protocol):
             (out,) = out
         if (made := _by_object(self, "reduceat", (array, indices), out, axis=axis)) is not NotImplemented:
             return made
+        array = _operand(array)
         if are_constant(array, indices, out):
             return _call_numpy_method(self.ufunc.reduceat, array, indices, axis, dtype, out)
         if out is not None:
@@ -285,11 +288,20 @@ def _by_object(self: Ufunc, method: str, args: tuple[Any, ...], out: Any = None,
     outs = out if type(out) is tuple else (out,)
     for x in (*args, *outs):
         if issubclass(type(x), Proxy):
-            if outs != (None,):
+            if any(given is not None for given in outs):
                 options["out"] = outs
             given = {name: value for name, value in options.items() if name == "axis" or not _is_default(name, value)}
             return x.compute_ufunc(self.ufunc, method, args, given)
     return NotImplemented
+
+
+def _operand(x: Any) -> Any:
+    """Return the array of an object that has no rules for ufuncs, such as ``x.flat``; anything else unchanged."""
+    return x.as_operand() if issubclass(type(x), Proxy) else x
+
+
+def _has_ufunc_rule(x: Any) -> bool:
+    return issubclass(type(x), Proxy) and type(x).compute_ufunc is not Proxy.compute_ufunc
 
 
 def _is_default(name: str, value: Any) -> bool:
@@ -428,7 +440,8 @@ def apply_ufunc(
     name = name or numpy_ufunc.__name__
     if type(out) is tuple and len(out) == 1:
         (out,) = out
-    if not options and isinstance(out, Tracer) and numpy_ufunc.nout == 1:  # fast path of the most frequent case
+    plain = not options and isinstance(out, Tracer) and numpy_ufunc.nout == 1
+    if plain and not any(map(_has_ufunc_rule, inputs)):  # fast path of the most frequent case
         return write_out(name, out, operation(*inputs), stretch=True)
     outs = _outputs(name, numpy_ufunc.nout, out)
     check_options(name, options, OPTIONS)
@@ -437,6 +450,7 @@ def apply_ufunc(
             keywords = {**options, "out": outs} if outs else options
             if (made := x.compute_ufunc(numpy_ufunc, "__call__", inputs, keywords)) is not NotImplemented:
                 return made
+            inputs = tuple(map(_operand, inputs))
     where = options.get("where", True)
     if are_constant(*inputs, outs, where):
         keywords = {**options, "out": outs} if outs else options

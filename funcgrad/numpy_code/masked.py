@@ -187,8 +187,11 @@ def _outer(a: Any, b: Any) -> Any:
     )
 
 
-def _put(a: Any, indices: Any, values: Any, mode: str = "raise") -> None:
-    a[np.unravel_index(indices, a.shape, mode) if a.ndim > 1 else indices] = values  # type: ignore[call-overload]
+def _put(a: Any, indices: Any, values: Any, mode: Any = "raise") -> None:
+    if isinstance(a, Masked):
+        a.put(indices, values, mode)
+    else:
+        fnp.put(a, indices, data_of(values), mode)
 
 
 def _putmask(a: Any, mask: Any, values: Any) -> None:

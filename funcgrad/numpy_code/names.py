@@ -38,6 +38,7 @@ from funcgrad.numpy_code.reading import refusing_reader, refusing_traced, safe_g
 from funcgrad.numpy_code.replacements import current_run
 from funcgrad.numpy_code.sparse.dimensions import expand_dims
 from funcgrad.numpy_code.sparse.objects import with_scipy_format
+from funcgrad.writable import Proxy
 
 
 def is_mirrored(module: str) -> bool:
@@ -253,6 +254,8 @@ def _recarray(shape: Any, dtype: Any = None, *args: Any, **kwargs: Any) -> Any:
 
 def _record_array(obj: Any, dtype: Any = None, *args: Any, **kwargs: Any) -> Any:
     """Return ``numpy.rec.array`` or ``numpy.rec.fromrecords`` of a list of tuples, which may hold traced values."""
+    if isinstance(obj, Proxy) and obj.has_fields:
+        return fnp.asanyarray(obj, dtype, copy=True)
     if type(obj) in (list, tuple) and dtype is not None:
         return records_from_rows(obj, dtype)
     return records_of(np.asarray(np.rec.array(obj, dtype, *args, **kwargs)))

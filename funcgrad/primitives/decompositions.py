@@ -154,15 +154,13 @@ def eigh_tangent(t: Array, x: Array, ans: Any, *, lower: bool) -> list[Array]:
     return [dw, matmul(v, or_nan(undefined, inverse_gaps(w, same) * moved))]
 
 
-def eigh_cotangent(ct: Any, x: Array, ans: Any, *, lower: bool) -> Array | None:
+def eigh_cotangent(ct: Any, x: Array, ans: Any, *, lower: bool) -> Array:
     """Return the cotangent of the matrices, see ``eigh``."""
     w, v = ans
     ct_w, ct_v = ct
     if ct_v is None:
-        if ct_w is not None and is_constant(ct_w) and not is_constant(v):
+        if is_constant(ct_w) and not is_constant(v):
             return hermitian_cotangent(conjugated(eigen_sum(x, ct_w, lower=lower)), x, lower=lower)
-        if ct_w is None:
-            return None
         return hermitian_cotangent(conjugated(matmul(v * ct_w[..., None, :], adjoint(v))), x, lower=lower)
     ct_v = conjugated(ct_v)
     k = skew(matmul(adjoint(v), ct_v))

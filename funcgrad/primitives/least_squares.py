@@ -83,11 +83,9 @@ def _qr_jvp(t: Array, ans: Any, *, complete: bool) -> list[Array]:
     return [dq, dr]
 
 
-def _qr_vjp(ct: Any, ans: Any, *, complete: bool) -> Array | None:
+def _qr_vjp(ct: Any, ans: Any, *, complete: bool) -> Array:
     q, r = ans
     ct_q, ct_r = (None if c is None else conjugated(c) for c in ct)
-    if ct_q is None and ct_r is None:
-        return None
     k = min(q.shape[-2], r.shape[-1])
     (q, q_rest), (r, r_rest) = split_columns(q, k), split_columns(r[..., :k, :], k)
     ct_q = backend.zeros_like(ans[0]) if ct_q is None else ct_q

@@ -113,11 +113,9 @@ def _eig_jvp(t: Array, ans: Any) -> list[Array]:
     return [or_nan(lost, diagonal(moved, offset=0)), _normalized(dv, v)]
 
 
-def _eig_vjp(ct: Any, ans: Any) -> Array | None:
+def _eig_vjp(ct: Any, ans: Any) -> Array:
     w, v = ans
     ct_w, ct_v = ct
-    if ct_w is None and ct_v is None:
-        return None
     inverse = lenient_inv(v)
     same = merging(w, inverse)
     pairs = without_diagonal(same)

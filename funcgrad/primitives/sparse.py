@@ -16,7 +16,7 @@ from funcgrad.core import Tracer, is_array
 from funcgrad.errors import ShapeError
 from funcgrad.kinds import multilinear, primitive
 from funcgrad.kinds.linear import permute
-from funcgrad.kinds.rules import Operation
+from funcgrad.kinds.rules import ARRAY_MAKER, Operation
 from funcgrad.optional import import_scipy
 from funcgrad.primitives.indexing import getitem
 
@@ -134,7 +134,7 @@ def sparse_product(x: Any, y: Any) -> Any:
     data, structure, transposed = left or right  # type: ignore[misc]
     dense = y if left else x
     if isinstance(dense, (list, tuple)):
-        dense = np.asarray(dense)
+        dense = ARRAY_MAKER[0](dense)  # its numbers may be traced
     shape, length = shape_of(dense), structure.shape[not transposed if left else transposed]
     on_columns = left is not None and len(shape) > 1
     if not shape or shape[-2 if on_columns else -1] != length:

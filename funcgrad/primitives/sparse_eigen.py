@@ -78,10 +78,20 @@ class _Bordered(Structure):
     """Structure of a bordered matrix; the solution of a singular system is NaN."""
 
     def factors(self, data: Any) -> Any:
+        scale = float(abs(data).max(initial=0))
         try:
-            return _Factors(super().factors(data), float(abs(data).max(initial=0)))
+            made = super().factors(data)
         except np.linalg.LinAlgError:
-            return _Factors(None, 0.0)
+            return _Factors(None, scale)
+        # a right-hand side that lies in the range of a singular matrix has a small solution, which is one of many
+        probe = np.cos(np.arange(self.shape[0])).astype(data.dtype)
+        return _Factors(None if _is_singular(scale, probe, made.solve(probe)) else made, scale)
+
+
+def _is_singular(scale: float, b: Any, x: Any) -> Any:
+    """Whether solutions are so large that a matrix whose largest element is ``scale`` is singular within rounding."""
+    limit = 1 / (NOISE_UNITS * rounding_unit(x))
+    return scale * abs(x).max(0, initial=0) > limit * abs(b).max(0, initial=0)
 
 
 class _Factors(NamedTuple):
@@ -91,13 +101,11 @@ class _Factors(NamedTuple):
     scale: float
 
     def solve(self, b: Any, trans: str) -> Any:
-        """Return the solution, or NaN if it is so large that the matrix is singular within rounding."""
+        """Return the solution; NaN if the matrix is singular within rounding, and the right-hand side is not zero."""
         if self.made is None:
-            return np.full(b.shape, math.nan, b.dtype)
+            return np.where(b.any(0), np.full_like(b, math.nan), 0)
         x = self.made.solve(b, trans)
-        limit = 1 / (NOISE_UNITS * rounding_unit(x))
-        singular = self.scale * abs(x).max(0, initial=0) > limit * abs(b).max(0, initial=0)
-        return np.where(singular, math.nan, x)
+        return np.where(_is_singular(self.scale, b, x), math.nan, x)
 
 
 @lru_cache(maxsize=32)
@@ -214,12 +222,12 @@ def _weights_jvp(t: Array, x: Array, y: Array, ans: Any, *, search: EigenSearch)
     return _jvp(-w[..., None] * change, turned, x, y, ans, search)
 
 
-def _vjp(ct: Any, x: Array, y: Array, ans: Any, search: EigenSearch) -> tuple[Array, Array | None] | None:
+def _vjp(ct: Any, x: Array, y: Array, ans: Any, search: EigenSearch) -> tuple[Array, Array | None]:
     """Return the factors of R for each vector, in rows, and the conjugated cotangents of the vectors."""
     w, v = ans
     ct_w, ct_v = ct
     if ct_v is None:
-        return None if ct_w is None else (swap_last_axes(v) * ct_w[..., None], None)
+        return swap_last_axes(v) * ct_w[..., None], None
     ct_v = conjugated(ct_v)
     turned = matmul(adjoint(v), ct_v)
     same, pairs = _pairs(w)
@@ -239,22 +247,18 @@ def _at_stored_positions(left: Array, right: Array, structure: Structure) -> Arr
     return reduce_sum(found, axis=(len(found.shape) - 2,))
 
 
-def _matrix_vjp(ct: Any, x: Array, y: Array, ans: Any, *, search: EigenSearch) -> Array | None:
+def _matrix_vjp(ct: Any, x: Array, y: Array, ans: Any, *, search: EigenSearch) -> Array:
     ct_w, ct_v = ct
-    if search.is_plain and ct_v is None and ct_w is not None and is_constant(ct_w) and not is_constant(ans[1]):
+    if search.is_plain and ct_v is None and is_constant(ct_w) and not is_constant(ans[1]):
         found: Array = sparse_eigen_sum(x, ct_w, search=search)
         return found
-    factors = _vjp(ct, x, y, ans, search)
-    return None if factors is None else _at_stored_positions(factors[0], swap_last_axes(ans[1]), search.a)
+    return _at_stored_positions(_vjp(ct, x, y, ans, search)[0], swap_last_axes(ans[1]), search.a)
 
 
-def _weights_vjp(ct: Any, x: Array, y: Array, ans: Any, *, search: EigenSearch) -> Array | None:
-    factors = _vjp(ct, x, y, ans, search)
-    if factors is None:
-        return None
+def _weights_vjp(ct: Any, x: Array, y: Array, ans: Any, *, search: EigenSearch) -> Array:
     w, v = ans
-    rows, (left, ct_rows) = swap_last_axes(v), factors
-    found = _at_stored_positions(left * -w[..., None], rows, search.m)
+    rows, (left, ct_rows) = swap_last_axes(v), _vjp(ct, x, y, ans, search)
+    found: Array = _at_stored_positions(left * -w[..., None], rows, search.m)
     if ct_rows is None:
         return found
     along = real_part(reduce_sum(conjugated(ct_rows) * rows, axis=(len(rows.shape) - 1,)))
@@ -324,10 +328,8 @@ def _eig_jvp(t: Array, x: Array, y: Array, ans: Any, *, search: EigenSearch) -> 
     return [found[..., -1], swap_last_axes(found[..., :-1])]
 
 
-def _eig_vjp(ct: Any, x: Array, y: Array, ans: Any, *, search: EigenSearch) -> Array | None:
+def _eig_vjp(ct: Any, x: Array, y: Array, ans: Any, *, search: EigenSearch) -> Array:
     ct_w, ct_v = ct
-    if ct_w is None and ct_v is None:
-        return None
     w, v = ans
     below = np.zeros((*w.shape, 1), np.int8) if ct_w is None else ct_w[..., None]
     above = np.zeros(swap_last_axes(v).shape, np.int8) if ct_v is None else swap_last_axes(ct_v)

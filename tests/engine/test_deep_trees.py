@@ -15,6 +15,7 @@ from funcgrad import (
     jvp,
     linearize,
     no_grad,
+    register_pytree_node,
     stop_gradient,
     trace,
     tree,
@@ -120,3 +121,21 @@ def test_infinite_recursion_stays_recursion_error():
 
     with pytest.raises(RecursionError):
         grad(endless)(1.0)
+
+
+def test_paths_of_deep_trees():
+    with pytest.raises(InputError, match="flatten_with_path: a pytree is nested too deep, or holds itself"):
+        tree.flatten_with_path(nested(1.0))
+
+
+def test_errors_of_nodes_of_users_pass():
+    class Endless:
+        pass
+
+    def flatten(_):
+        raise RecursionError("this node never ends")
+
+    register_pytree_node(Endless, flatten, lambda static, leaves: Endless())
+    for call in (tree.flatten, tree.flatten_with_path, grad(lambda x: 1.0)):
+        with pytest.raises(RecursionError, match="this node never ends"):
+            call(Endless())

@@ -713,3 +713,18 @@ def test_python_number_arithmetic_does_not_promote(name):
         "no_grad in forward mode": jvp(no_grad(scaled), (0.7,), (1.0,))[0],
     }
     assert {mode: out.dtype for mode, out in found.items()} == dict.fromkeys(found, np.dtype(np.float32))
+
+
+@pytest.mark.parametrize("other", [np.ones(3, int), np.ones(3, np.float16), np.uint64(3), np.float16(2)])
+def test_bfloat16_without_a_common_dtype(other):
+    """NumPy's ufuncs accept pairs of dtypes that have no common dtype; its products make Python objects of them."""
+    x = np.array([0.5, 2.0, -1.0], bfloat16)
+    for f in (np.outer, np.maximum, np.dot, np.inner):
+        value, pullback = vjp(lambda x, f=f: f(x, other), x)
+        wanted = np.asarray(f(x, other))
+        assert value.dtype == np.result_type(value, np.float32)
+        np.testing.assert_array_equal(value, wanted.astype(value.dtype))
+        (slope,) = pullback(np.ones_like(value))
+        assert slope.dtype == bfloat16
+        tangent = jvp(lambda x, f=f: f(x, other), (x,), (np.ones_like(x),))[1]
+        np.testing.assert_allclose(slope.astype(float).sum(), np.sum(tangent, dtype=float), rtol=1e-2)

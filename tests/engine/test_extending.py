@@ -314,3 +314,42 @@ def test_invalid_calls_raise():
         vmap(convolve)(np.zeros((0, 4)), np.zeros((0, 3)))
     with pytest.raises(InputError, match="gamma: argument 0 is not an array or a number"):
         gamma("text")
+
+
+#: An operation whose results are integers, though it has a derivative: they are traced, and may be positions.
+floor_of_half = elementwise("floor_of_half", lambda xp, x: xp.floor(x / 2).astype(int), dx=lambda x: 0 * x)
+
+
+def reads(x, places):
+    return (x[places] ** 2 * np.arange(4.0)).sum() + (fnp.asarray([1.0, 2.0, 3.0])[places] * x).sum()
+
+
+def writes(x, places):
+    y, z, constant, doubled = x * 1.0, fnp.zeros(4), fnp.zeros(4), x * 1.0
+    y[places], constant[places], doubled[places] = 2.0, np.ones(4), x * 2.0
+    fnp.add.at(z, places, x)
+    fnp.add.at(constant, places, 2.0)
+    return ((y + z * x + constant + doubled) * x).sum()
+
+
+def rows(x, places):
+    return ((fnp.take_along_axis(x, places, 0) + fnp.bincount(places, x, 4) * fnp.take(x, places)) * x).sum()
+
+
+@pytest.mark.parametrize("f", [reads, writes, rows])
+def test_integers_from_an_operation_with_a_derivative_are_positions(f):
+    found, wanted = lambda x: f(x, floor_of_half(x)), lambda x: f(x, np.floor(x / 2).astype(int))
+    slope, second = jacrev(wanted)(X), jacrev(jacrev(wanted))(X)
+    for jacobian in (jacrev, jacfwd, lambda g: lambda x: vmap(jacrev(g))(x[None])[0]):
+        close(jacobian(found)(X), slope)
+    for outer in (jacrev, jacfwd):
+        for inner in (jacrev, jacfwd):
+            close(outer(inner(found))(X), second)
+
+
+def test_arguments_without_a_rule_are_constants():
+    kept = primitive("kept", lambda xp, x: x * 1.0, vjps=[None], jvps=[None], batch="elementwise")
+    scaled = primitive("scaled", lambda xp, x, y: x * y, vjps=[lambda ct, y: ct * y, None], batch="elementwise")
+    for f, wanted in ((lambda x: fnp.sum(kept(x) * x), X), (lambda x: fnp.sum(scaled(2.0, x) * x), 2.0 * X)):
+        assert grad(f)(X).tolist() == wanted.tolist()
+        close(jvp(f, (X,), (X,))[1], wanted @ X)

@@ -7,6 +7,7 @@ note which other arrays change. On traced values the same arrays must change.
 import copy
 import warnings
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from operations import cases
@@ -303,3 +304,22 @@ def test_write_through_view_of_zero_dimensional_array(name, transform):
     else:
         got = [out[0] for out in vmap(lambda x: f(fnp, x))(x[None])]
     np.testing.assert_array_equal(got, f(np, x))
+
+
+def views_without_axes(np, z, square, x):
+    one, part, other = z[1:2].reshape(()), z[:1].reshape(1, 1), np.reshape(z[:1], ())
+    corner, row = np.squeeze(square[:1, :1]), np.expand_dims(square[0], 0)
+    diagonal, turned = np.diagonal(square), np.moveaxis(square, 0, 1)
+    z[1], z[0], square[0, 0], square[1, 0] = x[0], x[1], x[2] ** 2, x[1]
+    return np.sum(z * x) + one * 2.0 + part[0, 0] + other + corner * 3.0 + np.sum(row + diagonal) + turned[0, 1] * x[2]
+
+
+def test_views_without_axes_of_jax_arrays():
+    """A view without axes of an array of JAX looks like a number, and still sees later writes."""
+    x = np.array([0.5, 2.1, -1.3])
+    plain = lambda x: views_without_axes(np, np.zeros(3), np.zeros((2, 2)), x)
+    slope = [(plain(x + 1e-6 * e) - plain(x - 1e-6 * e)) / 2e-6 for e in np.eye(3)]
+    for zeros in (fnp.zeros, lambda shape: fnp.copy(jnp.zeros(shape))):
+        f = lambda x, zeros=zeros: views_without_axes(fnp, zeros(3), zeros((2, 2)), x)
+        np.testing.assert_allclose(grad(f)(x), slope, rtol=1e-8)
+        np.testing.assert_allclose(jvp(f, (x,), (x,))[1], slope @ x, rtol=1e-8)

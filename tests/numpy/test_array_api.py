@@ -691,3 +691,12 @@ def test_scipy_and_scikit_learn():
         timeout=300,
     )
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
+
+
+def test_integers_in_descending_order():
+    rows = np.array([[0.5, 2.1, -1.3], [2.1, 2.2, 0.0]])
+    integers = lambda x: fnp.astype(x * 2.0, np.int64)
+    order = lambda x: x.__array_namespace__().argsort(integers(x), descending=True)
+    assert vmap(order)(rows).tolist() == [[1, 0, 2], [0, 1, 2]]
+    values = lambda x: x.__array_namespace__().sort(integers(x), descending=True)
+    assert vmap(values)(rows).tolist() == [[4, 1, -2], [4, 4, 0]]

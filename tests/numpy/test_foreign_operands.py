@@ -281,3 +281,11 @@ def test_tracer_has_no_attributes_of_quantity_classes():
     for name in ("value", "val", "primal", "magnitude", "m", "nominal_value", "values", "array"):
         assert grad(lambda x, name=name: x * (1.0 - hasattr(x, name)))(0.5) == 1.0
         assert grad(lambda x, name=name: getattr(x, name, x) * 2.0)(0.5) == 2.0
+
+
+def test_objects_with_functions_of_their_own():
+    class Named:
+        def __array_function__(self, func, types, args, kwargs):
+            return f"{func.__name__} of {len(args)} arguments"
+
+    assert fnp.where(Named(), Named(), X) == "where of 3 arguments"

@@ -287,3 +287,16 @@ def test_dtype_of_vectorize_is_that_of_the_first_numpy_element():
     out, pullback = vjp(lambda x: each(x), x)
     assert out.dtype == each(x).dtype == np.float32
     assert pullback(np.ones(2, np.float32))[0].tolist() == [2.0, 2.0]
+
+
+def test_nditer_writes_to_arrays_of_its_shape_only():
+    def f(x):
+        y = fnp.zeros(1)
+        with fnp.nditer([x, y], op_flags=[["readonly"], ["writeonly"]]) as walk:
+            for a, b in walk:
+                b[...] = a
+        return y
+
+    for run in (f, lambda x: vjp(f, x)):
+        with pytest.raises(ValueError, match="output operand"):
+            run(np.array([0.5, 2.1, -1.3]))

@@ -326,3 +326,17 @@ def test_tensordot_axes_in_an_array():
     x, y = np.arange(6.0).reshape(2, 3), np.arange(12.0).reshape(3, 4)
     slope = grad(lambda x: fnp.sum(fnp.tensordot(x, y, axes=np.array([[1], [0]]))))(x)
     np.testing.assert_allclose(slope, np.broadcast_to(y.sum(1), (2, 3)))
+
+
+@pytest.mark.parametrize(
+    ("f", "message"),
+    [
+        (lambda x: fnp.meshgrid(x, x, indexing="zz")[0], "Valid values for `indexing` are 'xy' and 'ij'"),
+        (lambda x: fnp.diag_indices_from(x)[0], "input array must be at least 2-d"),
+    ],
+)
+def test_invalid_arguments_raise(f, message):
+    x = np.array([0.5, 2.0, -1.0])
+    for run in (f, lambda x: vjp(f, x)):
+        with pytest.raises(ValueError, match=message):
+            run(x)

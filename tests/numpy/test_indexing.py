@@ -713,3 +713,19 @@ def test_empty_traced_index_is_a_mask_or_raises_as_numpy(batched):
     assert wrap(lambda x: x[[]])(x).shape == (0, 2)
     with pytest.raises(IndexError, match="must be of integer"):
         wrap(lambda x: x[x[:, 0]])(x)
+
+
+@pytest.mark.parametrize(
+    ("f", "message"),
+    [
+        (lambda x: fnp.take_along_axis(x, np.array([[2, 0, 1]]), None), "`indices` must have a single dimension"),
+        (lambda x: fnp.ravel_multi_index((fnp.argsort(x), 1), (3, 3), order="A"), "only 'C' or 'F' order is permitted"),
+        (lambda x: fnp.unravel_index(fnp.argsort(x), (3, 3), order="A")[0], "only 'C' or 'F' order is permitted"),
+        (lambda x: fnp.ravel_multi_index((fnp.argsort(x),), (3, 3)), "must be a sequence of length 2"),
+    ],
+)
+def test_invalid_arguments_raise_in_every_mode(f, message):
+    x = np.array([0.5, 2.0, -1.0])
+    for run in (f, lambda x: vjp(f, x), lambda x: vmap(f)(np.stack([x, x[::-1]]))):
+        with pytest.raises(ValueError, match=message):
+            run(x)

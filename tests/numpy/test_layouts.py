@@ -157,3 +157,9 @@ def test_results_of_transposed_arrays(name):
     jvp(noted, (x,), (x,))
     vmap(noted)(np.stack([x, x]))
     assert found == [order(OF_TRANSPOSED[name](np, (x * 2).T))] * 2
+
+
+def test_strides_of_constants():
+    x = np.arange(6.0)
+    np.testing.assert_array_equal(fnp.lib.stride_tricks.as_strided(x, (3,), (16,)), [0.0, 2.0, 4.0], strict=True)
+    np.testing.assert_array_equal(fnp.reshape([1.0, 2.0], (2, 1), copy=True), [[1.0], [2.0]], strict=True)

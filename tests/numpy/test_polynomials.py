@@ -530,3 +530,26 @@ def test_poly1d_keeps_leading_zeros_and_is_writable():
     compared = lambda p: [p == p * 1.0, p != p + 1.0, p != "p", p == np.poly1d([0.0, *LINE])]
     assert vjp(lambda c: all(compared(fnp.poly1d(c))) * c, LINE)[0].any()
     assert vjp(lambda c: (repr(fnp.poly1d(c)).startswith("poly1d("), c)[1], LINE)
+
+
+def test_series_without_coefficients():
+    empty = np.zeros(0)
+    assert vjp(fnp.polynomial.chebyshev.chebfromroots, empty)[0].tolist() == [1.0]
+    assert vmap(fnp.polynomial.chebyshev.chebfromroots)(np.zeros((3, 0))).tolist() == [[1.0]] * 3
+    assert vjp(fnp.roots, empty)[0].shape == jacrev(fnp.roots)(empty).shape[:1] == (0,)
+    for x in (jnp.zeros(0), jnp.ones(1)):
+        assert fnp.roots(x).shape == (0,)
+    assert fnp.polynomial.polynomial.polyroots(jnp.ones(1)).shape == (0,)
+
+
+def test_counts_must_be_integers():
+    for f, what in (
+        (lambda c: families.chebyshev.chebder(c, 1.5), "derivation"),
+        (lambda c: families.polynomial.polyint(c, 1.5), "integration"),
+    ):
+        with pytest.raises(TypeError, match=f"the order of {what} must be an integer, received 1.5"):
+            vjp(f, np.arange(3.0))
+
+
+def test_functions_of_a_series_show_their_family():
+    assert "<series cheb>" in repr(families.chebyshev.chebder)

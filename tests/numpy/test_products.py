@@ -327,3 +327,14 @@ def test_batched_vectors_of_different_lengths_raise(product):
         args = [x if axis == 0 else x[0] for x, axis in zip((one, three), axes, strict=True)]
         with pytest.raises(ValueError):  # noqa: PT011 - NumPy's texts differ
             vmap(product, in_axes=axes)(*args)
+
+
+def test_einsum_checks_casting():
+    x = np.array([0.5, 2.0, -1.0])
+    for dtype, casting in ((np.float32, "safe"), (np.int64, "same_kind")):
+        f = lambda x, dtype=dtype, casting=casting: fnp.einsum("i,i->i", x, x, dtype=dtype, casting=casting)
+        for run in (lambda f=f: f(x), lambda f=f: vjp(f, x)):
+            with pytest.raises(TypeError, match=f"could not be cast from .*float64.* rule '{casting}'"):
+                run()
+    single = lambda x: fnp.einsum("i,i->i", x, x, dtype=np.float32, casting="same_kind")
+    np.testing.assert_array_equal(vjp(single, x)[0], single(x), strict=True)

@@ -445,3 +445,33 @@ def test_cotangents_of_broadcast_are_sums(small, large, order, dtype):
         want = ct.astype(wide).sum(axes).reshape(small)
         allowed = 20 * float(np.finfo(dtype).eps) * np.sqrt(ct.size / max(1, x.size))
         assert np.all(np.abs(pulled.astype(wide) - want) <= allowed * np.abs(ct.astype(wide)).sum(axes).reshape(small))
+
+
+LAYOUTS = {
+    "new": lambda x: fnp.outer(x, x),
+    "transposed": lambda x: fnp.outer(x, x).T,
+    "rows": lambda x: fnp.outer(x, x)[::2],
+    "columns": lambda x: fnp.outer(x, x)[:, :2],
+    "fortran": lambda x: fnp.asfortranarray(fnp.outer(x, x)),
+    "vector": lambda x: x * 2.0,
+}
+
+
+@pytest.mark.parametrize("order", ["C", "F", "A"])
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_reshape_without_a_copy(name, order):
+    """Where NumPy would copy, ``copy=False`` raises, in every mode."""
+    x = np.array([0.5, 2.0, -1.0])
+    like = LAYOUTS[name](x)
+    for shape in ((like.size,), (1, like.size), (like.size, 1), like.shape, like.shape[::-1]):
+        f = lambda x, shape=shape: fnp.reshape(LAYOUTS[name](x), shape, order, copy=False)
+        modes = [lambda f=f: vjp(f, x)[0], lambda f=f: jvp(f, (x,), (x,))[0], lambda f=f: vmap(f)(x[None])[0]]
+        try:
+            wanted = f(x)
+        except ValueError:
+            for run in modes:
+                with pytest.raises(ValueError, match="Unable to avoid creating a copy while reshaping"):
+                    run()
+        else:
+            for run in modes:
+                np.testing.assert_array_equal(run(), wanted)

@@ -453,3 +453,16 @@ def test_messages_name_a_remedy():
         grad(lambda a: fnp.sum(fnp.convolve(a[None], a)))(array(4))
     with pytest.raises(InputError, match="i0: complex numbers are not supported, got complex128"):
         vjp(fnp.i0, np.array([1j]))
+
+
+def test_interp_of_batched_knots_on_jax_arrays():
+    x, xp, fp = (
+        jnp.array([0.5, 1.5]),
+        jnp.array([[0.0, 1.0, 2.0], [0.0, 2.0, 3.0]]),
+        jnp.array([[0.0, 1.0, 4.0], [0.0, 2.0, 3.0]]),
+    )
+    ours = vmap(grad(lambda xp, fp: fnp.sum(fnp.interp(x, xp, fp) ** 2), (0, 1)))
+    theirs = jax.vmap(jax.grad(lambda xp, fp: jnp.sum(jnp.interp(x, xp, fp) ** 2), (0, 1)))
+    for run in (ours, jax.jit(ours)):
+        for got, want in zip(run(xp, fp), theirs(xp, fp), strict=True):
+            same(got, want)

@@ -474,3 +474,10 @@ def test_variance_in_integers_is_refused(function):
     """NumPy truncates the mean and each square there."""
     with pytest.raises(InputError, match=r"var, std: dtype must be a floating-point one, got int64\. Leave it out"):
         grad(lambda x: function(x, dtype=np.int64) * 1.0)(X[0])
+
+
+def test_the_number_of_bins_must_be_the_same_for_all_examples():
+    x = np.array([0.5, 2.1, -1.3])
+    for f in (lambda x: fnp.histogram(x, fnp.argmax(x) + 2)[0], lambda x: fnp.histogram2d(x, x, fnp.argmax(x) + 2)[0]):
+        with pytest.raises(ConcretizationError, match="differs between the 2 examples"):
+            vmap(f)(np.stack([x, x[[1, 0, 2]]]))

@@ -269,3 +269,20 @@ def test_table_array_behaves_like_its_array():
 
     np.testing.assert_allclose(grad(f)(np.array([1.0, 2.0, 3.0])), [2.0, 6.0, 8.0])
     assert tree.leaves(TableArray(1.0)) == [1.0]
+
+
+def test_trees_of_leaves_that_fill_no_table():
+    frame = pd.DataFrame({"a": [1.0, 2.0], "b": [3.0, 5.0]})
+    for table, leaves in ((SERIES, [7]), (frame, [7, 7])):
+        marked = tree.map(lambda leaf: 7, table)
+        assert type(marked) is type(table)
+        assert marked.shape == table.shape
+        assert tree.leaves(marked) == leaves
+        assert tree.leaves(tree.map(lambda a, b: a + b, marked, marked)) == [2 * leaf for leaf in leaves]
+        assert hash(tree.structure(table)) == hash(tree.structure(table * 2.0))
+    assert tree.map(lambda leaf: leaf[:1], frame) == {"a": [1.0], "b": [3.0]}
+    dataset = xr.Dataset({"p": ("u", [1.0, 2.0])})
+    assert tree.map(lambda leaf: leaf[:1], dataset) == {"p": [1.0]}
+    assert hash(tree.structure(dataset)) == hash(tree.structure(dataset * 2.0))
+    nowhere = tree.map(lambda leaf: None, frame)
+    assert vmap(lambda x, f: f["a"] * x, in_axes=(0, nowhere))(np.ones(3), frame).shape == (3, 2)

@@ -30,8 +30,74 @@ def assigned(w):
     return d["e"].sum() + d.d.mean()
 
 
+def constant_tables(w):
+    """Compute with tables that hold no traced values, in a run that has traced ones."""
+    s, mixed = pd.Series(w), pd.DataFrame({"a": w, "b": [3.0, 4.0, 6.0]})
+    f = pd.DataFrame({"a": [1.0, 2.0, 4.0], "b": [3.0, 1.0, 2.0]})
+    square = pd.DataFrame({"a": [1.0, 2.0], "b": [3.0, 4.0]}, index=["a", "b"])
+    products = S.dot(S) + square.dot(square).iloc[0, 0] + mixed["b"].dot(mixed["b"]) + (np.ones((2, 3)) @ f).iloc[0, 0]
+    products += (
+        [1.0, 1.0, 1.0] @ mixed["a"]
+        + [1.0, 1.0, 1.0] @ mixed["b"]
+        + (np.ones((2, 3)) @ mixed["b"])[1]
+        + (np.ones((2, 3)) @ mixed["a"])[0]
+    )
+    shown = f.describe().iloc[1, 1] + S.describe().iloc[1] + mixed["b"].describe().iloc[2]
+    shown += mixed[["b"]].describe().iloc[1, 0] + f.rank().iloc[2, 0] + f.rank(axis=1).iloc[2, 0]
+    spread = f.cov().iloc[0, 1] + f.corr("spearman").iloc[0, 1] + mixed[["b"]].corr().iloc[0, 0]
+    smooth = f.ewm(alpha=0.3).mean()["a"] * s + f["a"].ewm(1.0).mean()
+    return products * (s**2).sum() + shown * w[0] + spread * w[1] + smooth.sum()
+
+
+def groups_of_rows(w):
+    f = pd.DataFrame({"a": w, "b": [1.0, 2.0, 3.0], "g": [1, 1, 2]})
+    groups = f.groupby("g")
+    sums = groups.apply(lambda t: pd.Series({"u": t["a"].sum(), "v": t["b"].sum()}))
+    plain = groups.apply(lambda t: pd.Series({"u": t["b"].sum(), "v": t["b"].mean()}))
+    windows, last = groups.rolling(2, min_periods=1), f.rolling(2, min_periods=1)
+    private = hasattr(windows, "_unknown") + hasattr(last, "_unknown")
+    rows = windows[["a", "b"]].sum()["a"].iloc[1] + last.b.sum().sum() * last["a"].sum().iloc[2]
+    rows = rows + groups.apply("mean")["a"].iloc[1] ** 2
+    return groups["a"].apply("sum").iloc[0] * sums["u"].iloc[0] + plain["v"].iloc[0] * w[0] + rows + private
+
+
+def columns_of_pandas(w):
+    s = pd.Series(w)
+    a, missing = s.array, (s * np.nan).interpolate()
+    again = pd.Series(type(a)._from_sequence(a)) * pd.Series(pd.array(a, dtype=a.dtype))
+    narrow = s.astype("Float64").astype(float) * s.astype("float64") * s.drop_duplicates()
+    bins = np.asarray(pd.cut(w, [0.0, 0.4, 0.7, 1.0], labels=False)) + np.asarray(pd.qcut(w, 2, labels=False))
+    counts = missing.isna().sum() + s.duplicated().sum() + bins.sum()
+    return (again + narrow + a * s + np.add(s, a)).sum() * counts + (np.asarray(bins) * w).sum()
+
+
+def products_with_matrices(w):
+    m = np.outer(w, w)
+    f = pd.DataFrame({"a": [1.0, 2.0, 4.0], "b": [3.0, 1.0, 2.0]})
+    left, right = (f.T @ m).to_numpy() + np.asarray(np.matmul(f.T, m)), (m @ f).to_numpy()
+    return (left * right.T).sum() + (f.T @ w).prod() + (w @ f).sum() + (f.T @ pd.Series(w)).sum()
+
+
+def frames_with_other_labels(w):
+    f, g = pd.DataFrame({"a": w, "b": [3.0, 1.0, 2.0]}), pd.DataFrame({"b": w, "a": w**2}, index=[1, 2, 0])
+    wider = np.hypot(f, pd.DataFrame({"b": w, "c": w}, index=[1, 2, 5]))
+    whole = np.hypot(f, g)["b"].loc[[0, 2]].prod() + np.multiply(f, g).loc[1, "a"] + np.hypot(f, 2.0).sum().sum()
+    return whole + wider.sum().sum() * wider.isna().to_numpy().sum() * wider.shape[1]
+
+
+def rows_of_constants(w):
+    made = R.iloc[:3].apply(lambda row: pd.Series(w[:2] * row.to_numpy()[:2], index=["u", "v"]), axis=1)
+    return (made["u"] * w).sum() * 100.0 + made["v"].sum()
+
+
 PROGRAMS = {
     "assigned": assigned,
+    "constant tables": constant_tables,
+    "groups of rows": groups_of_rows,
+    "columns of pandas": columns_of_pandas,
+    "products with matrices": products_with_matrices,
+    "frames with other labels": frames_with_other_labels,
+    "rows of constants": rows_of_constants,
     "port": lambda w: np.sqrt(w.T @ COVARIANCE @ w),
     "port dot": lambda w: np.sqrt(np.dot(w.T, np.dot(COVARIANCE * 252, w))),
     "sharpe": lambda w: (R @ w).mean() / (R @ w).std(),
@@ -110,7 +176,7 @@ if not at_least(pd, "3.0.0"):  # older versions fill NumPy arrays with the resul
     for name in ("apply", "methods of operators", "agg", "round", "np.sum"):
         del PROGRAMS[name]
 #: Programs that take a different branch for each example of a batch.
-STEERED = ("clip", "sort")
+STEERED = ("clip", "sort", "columns of pandas")
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
@@ -173,6 +239,23 @@ def test_numpy_functions_use_table_values():
         found = differences(lambda x, c=table: float(np.sum(np.dot(c, x)) + np.sum(np.dot(x, c))), X)
         assert slope == pytest.approx(found, rel=1e-6)
     assert grad(lambda x: fnp.where(S > 1.0, x, 0.0).sum())(X).tolist() == (S > 1.0).astype(float).tolist()
+
+
+def test_arrays_that_do_not_fit_a_table_raise():
+    for call in (lambda x: np.multiply(R, x[:2]), lambda x: np.multiply(R, np.outer(x, x)[None]), lambda x: x[:2] * S):
+        for run in (call, lambda x, call=call: grad(lambda x: call(x).sum().sum())(x)):
+            with pytest.raises(ValueError, match=r"broadcast|coerce"):
+                run(X)
+    with pytest.raises(TypeError, match="a column of traced numbers has no reduction 'unknown'"):
+        grad(lambda x: pd.Series(x).array._reduce("unknown"))(X)
+
+    def matrix(x):
+        y = np.zeros(3)
+        y[0] = x[0]
+        return pd.Series(np.outer(x, y)).sum()
+
+    with pytest.raises(ValueError, match="Data must be 1-dimensional"):
+        grad(matrix)(X)
 
 
 def test_unshared_labels():

@@ -671,3 +671,15 @@ def test_text_of_batch_prints():
     out = io.StringIO()
     vmap(shows)(np.array([1.5, 10.25]))
     assert out.getvalue() == "[1.5 10.2]\n[1.5 10.2]|[1.5 10.2]|[1.5 10.2]-[1.5 10.2] [1.5 10.2] "
+
+
+def test_texts_that_show_no_number_any_more_are_refused():
+    def f(x):
+        try:
+            return x * float(str(x) + "abc")
+        except ValueError:
+            return x
+
+    with pytest.raises(ConversionError, match="the text shows a traced number"):
+        grad(f)(0.5)
+    assert grad(lambda x: x * float((str(x) + "abc").rstrip("abc")))(0.5) == 1.0

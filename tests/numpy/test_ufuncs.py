@@ -803,3 +803,9 @@ def test_sign_of_infinite_complex_numbers():
         np.testing.assert_allclose(tangent, [0, 0, 0, 0, 0, 0.128 - 0.096j], rtol=1e-14)
     slope = vjp(np.sign, z)[1](np.ones(6) + 0j)[0]
     np.testing.assert_allclose(slope, [0, 0, 0, 0, 0, 0.128 + 0.096j], rtol=1e-14)
+
+
+def test_outer_needs_two_arguments():
+    for run in (lambda x: fnp.sin.outer(x, x), lambda x: vjp(lambda x: fnp.sin.outer(x, x), x)):
+        with pytest.raises(ValueError, match="outer product only supported for binary functions"):
+            run(np.array([0.5, 2.1]))

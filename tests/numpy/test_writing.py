@@ -20,6 +20,7 @@ from funcgrad import (
     hessian,
     jacfwd,
     jacrev,
+    jit,
     jvp,
     linearize,
     no_grad,
@@ -1224,3 +1225,22 @@ def test_writing_none_gives_nan():
         value, pull = vjp(f, np.asarray(2.0, dtype))
         np.testing.assert_array_equal(value, y)
         assert pull(np.ones(4, dtype))[0] == 1.0
+
+
+def test_writes_to_arrays_from_outside_of_a_recorded_function():
+    x, y = np.array([0.5, 2.1, -1.3]), np.array([0.7, 1.2, 0.4])
+
+    def around(x):
+        def inner(y):
+            a, b, c, d = fnp.copy(y), fnp.zeros(3), x * 1.0, fnp.copy(x)
+            a[0], b[1], b[2] = x[0], x[1], y[2]
+            c[0], c[1], d[1] = y[0], 2.0, y[1]
+            return fnp.sum(a * b * c * d)
+
+        return inner
+
+    plain = lambda x: around(x)(y)
+    columns = [(plain(x + 1e-5 * e) - plain(x - 1e-5 * e)) / 2e-5 for e in np.eye(3)]
+    recorded = lambda x: jit(around(x))(y)
+    for slope in (grad(recorded), jacfwd(recorded), lambda x: vmap(grad(recorded))(x[None])[0]):
+        np.testing.assert_allclose(slope(x), columns, rtol=1e-8, atol=1e-9)

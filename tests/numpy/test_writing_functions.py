@@ -519,3 +519,68 @@ def test_flat_reads_copies_and_writes_through():
         grad(lambda x: (np.asarray(x.flat), fnp.sum(x))[1])(M)
     with pytest.raises(TypeError):
         hash(vmap(lambda x: x.flat)(M))
+
+
+PICKED = np.array([True, False, True])
+
+
+def test_traced_positions_must_be_integers():
+    def f(x):
+        z = fnp.zeros(3)
+        fnp.put(z, fnp.floor(x), x)
+        return z
+
+    with pytest.raises(InputError, match=r"put: positions must be integers, got float64\[3\]"):
+        vjp(f, np.array([0.2, 1.2, 2.2]))
+
+
+def test_resized_views_raise():
+    x = np.array([0.5, 2.1, -1.3])
+    for view in (lambda x: fnp.outer(x, x).T, lambda x: fnp.outer(x, x)[0]):
+        with pytest.raises(ValueError, match="it does not own its data"):
+            vjp(lambda x, view=view: view(x).resize(4), x)
+
+    def with_a_view(x):
+        z = fnp.outer(x, x)
+        part = z[0]
+        z.resize(4)
+        return part
+
+    with pytest.raises(ValueError, match="references or is referenced by another array"):
+        vjp(with_a_view, x)
+
+
+@pytest.mark.parametrize(
+    ("f", "wanted"),
+    [
+        (lambda x: x.at[PICKED].add(x[:2] * 2, mode="clip"), lambda x: x + np.array([2 * x[0], 0.0, 2 * x[1]])),
+        (lambda x: x.at[PICKED,].get(mode="fill", fill_value=3.0), lambda x: x[PICKED]),
+        (lambda x: x.at[x > 0].multiply(3.0, mode="drop"), lambda x: np.where(x > 0, 3.0 * x, x)),
+        (
+            lambda x: fnp.outer(x, x).at[PICKED, [0, 5]].multiply(3.0, mode="drop"),
+            lambda x: np.outer(x, x) * np.array([[3.0, 1.0, 1.0], [1.0, 1.0, 1.0], [1.0, 1.0, 1.0]]),
+        ),
+        (lambda x: fnp.outer(x, x).at[np.eye(3) > 0].get(mode="clip"), lambda x: np.diag(np.outer(x, x))),
+    ],
+)
+def test_masks_with_a_mode(f, wanted):
+    x = np.array([0.5, 2.1, -1.3])
+    assert repr(vjp(lambda x: (x, repr(x.at)), x, has_aux=True)[2]).startswith("'at(")
+    np.testing.assert_allclose(vjp(f, x)[0], wanted(x))
+    columns = [(wanted(x + 1e-6 * e) - wanted(x - 1e-6 * e)) / 2e-6 for e in np.eye(3)]
+    for jacobian in (jacrev, jacfwd):
+        np.testing.assert_allclose(jacobian(f)(x), np.stack(columns, -1), atol=1e-8)
+
+
+@pytest.mark.parametrize(("dtype", "b"), [(np.float64, np.float32), (np.float64, np.int64), (np.complex128, float)])
+def test_add_at_converts_the_values(dtype, b):
+    def f(x):
+        z = fnp.zeros(3, dtype)
+        fnp.add.at(z, [0, 0, 1], x)
+        fnp.subtract.at(z, [2, 2], b(2))
+        return z
+
+    x = np.array([0.5, 2.25, -1.5])
+    np.testing.assert_array_equal(
+        vjp(f, x.astype(b) if b is np.float32 else x)[0], np.array([2.75, -1.5, -4], dtype), strict=True
+    )

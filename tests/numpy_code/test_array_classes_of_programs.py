@@ -152,6 +152,27 @@ class Doubled(np.ndarray):
         return made * 2.0 if context is not None and context[0] is np.exp else made
 
 
+class Raised(np.ndarray):
+    """Array whose ufuncs return one more than NumPy's, also those that write their result to an array."""
+
+    def __array_ufunc__(self, ufunc, method, *inputs, **options):
+        if "out" in options:
+            options["out"] = tuple(map(np.asarray, options["out"]))
+        found = getattr(ufunc, method)(*map(np.asarray, inputs), **options)
+        return found if found is None else np.asarray(found) + 1.0
+
+
+def methods_of_ufuncs_of_its_own(x):
+    r, total, part, written, alone = (x * 1.0).view(Raised), np.zeros(3), np.zeros(2), np.zeros(3), np.zeros(3)
+    np.add.accumulate(r, out=total)
+    np.add.reduceat(r, [0, 1], out=(part,))
+    np.multiply(r, x, out=written)
+    np.sin(r, out=alone, where=[True, False, True])
+    np.add.at(r, [0, 0], x[:2])
+    outer = np.multiply.outer(r, x)[0] + np.add.accumulate(r) * np.add.reduceat(r, [0, 1])[1] + np.add.reduce(r)
+    return (total * x).sum() * part[1] + (written * alone) @ x + outer @ np.add(r, r, where=True)
+
+
 class Metres(np.ndarray):
     """Array whose operators check and compute themselves."""
 
@@ -242,6 +263,7 @@ PROGRAMS = {
         + float(np.mean(x.view(Info)))
     ),
     "written_by_ufuncs_of_its_own": written_ufuncs,
+    "methods_of_ufuncs_of_its_own": methods_of_ufuncs_of_its_own,
     "units": units,
     "changed_results_of_ufuncs": lambda x: (
         (x.view(Counted) * 2.0).sum() + x.view(Counted).var() + np.asarray(x.view(Counted).std(ddof=1)) * x[0]

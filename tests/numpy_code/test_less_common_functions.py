@@ -4,6 +4,7 @@ import cmath
 import collections.abc
 import math
 import statistics
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -11,14 +12,92 @@ import pytest
 import scipy.cluster.hierarchy
 import scipy.interpolate
 import scipy.sparse
+import scipy.special
 import scipy.stats
 from helpers import differences
 from numpy import ma
+from numpy.polynomial import Chebyshev, Polynomial, chebyshev
 
 from funcgrad import grad, hessian, jacfwd, vmap
 
 X, Y = np.array([0.7, 1.3, 0.4, 2.1]), np.array([0.3, 1.0, 2.2, 2.9])
 TIMES, PLACES = np.arange(4.0), ([0, 1, 2, 0], [1, 2, 0, 2])
+
+
+def written_flat(x):
+    z, w, one, two = np.zeros(4), x * 1.0, np.zeros(()), np.zeros(())
+    z.flat[np.argsort(x)] = x * 2.0
+    w.flat[x > 1.0] = x[:2] ** 2
+    w.flat[np.argmax(x)] = 7.0 * x[0]
+    one.flat = [x[0] * x[1]]
+    np.put(one, 0, one * 3.0)
+    np.put(one, [0], [one * 2.0, 1.0])
+    two.flat = x[2] ** 2
+    np.place(two, np.array(True), two * x[0])
+    numbers = np.zeros(4)
+    numbers[:] = np.array(["1.5", "2", "3", "4"])
+    return z @ x + w @ x + one + two + numbers @ x
+
+
+def written_where_parts_do_not_overlap(x):
+    z = np.concatenate([x, x**2])
+    odd, even = z[::2], z[1::2]
+    odd[np.array([True, True, False, False])] = even[:2]
+    return z @ np.arange(8.0)
+
+
+def written_to_tuples(x):
+    clipped, whole, parts, running = np.zeros(4), np.zeros(4), np.zeros(2), np.zeros(4)
+    np.clip(x, 0.5, 2.0, out=(clipped,))
+    np.fix(x, out=(whole,))
+    np.add.reduceat(x * x, [0, 1], out=(parts,))
+    np.add.accumulate(x, out=(running,))
+    return (clipped * running) @ (x + whole) + parts.prod()
+
+
+def counted_positions(x):
+    places, out = np.argsort(x), np.zeros(())
+    middle = np.nanmedian(places) + np.nanmedian(places, out=out) + out
+    parts = (
+        np.nanmax(places) + np.nanmin(places, initial=-3) + np.nanmean(places) + np.nanvar(places) + np.nansum(places)
+    )
+    between = np.percentile(places, [30, 50])[0] * np.quantile(places, 0.3)
+    return (middle * x[0] + parts) * x[1] + between * x[2] ** 2
+
+
+def quantiles_at_positions(x):
+    places = np.argsort(x)
+    whole = np.quantile(x, places // 3, method="hazen").sum() * np.quantile(x, 1, method="hazen")
+    return whole + np.percentile(x, 30 + places, method="weibull") @ x + np.quantile(x, np.array([0, 1])) @ x[:2]
+
+
+def bins_of_positions(x):
+    places = np.argsort(x)
+    found, edges = np.histogram(places, 3, weights=x)
+    return found @ edges[:3] + np.histogram_bin_edges(places, 2) @ x[:3]
+
+
+def numbers_alone(x):
+    y = np.zeros(4)
+    y[0] = x[0]
+    product = np.vectorize(lambda a, b: a * b, excluded={0, 1})
+    walk = np.nditer([x, None])
+    while not walk.finished:
+        walk[1] = walk[0] * walk[0]
+        walk.iternext()
+    return product(x[0], x[1]) * y.sum() + walk.operands[1] @ x
+
+
+def series_of_order_zero(x):
+    whole = chebyshev.chebder(x, 0) @ x + chebyshev.chebpow(x, 0)[0] * x[0] + (Polynomial(x) ** 0).coef[0] * x[1] ** 2
+    return whole + chebyshev.chebtrim(x, 5.0)[0] * x[2]
+
+
+def fits_in_full(x):
+    values = np.append(x, x[:2] ** 2)
+    c, (left, rank, sizes, _) = chebyshev.chebfit(np.arange(6.0), values, 1, full=True)
+    fitted, (missed, *_) = Chebyshev.fit(np.arange(6.0), values, [0, 2], full=True)
+    return (c @ c) * left[0] * sizes[0] * rank + fitted.coef.sum() * missed[0]
 
 
 def masked_put(x):
@@ -154,6 +233,26 @@ PROGRAMS = {
     "masked_equal": lambda x: ma.masked_equal(np.append(x**2, 5.0), 5.0).sum(),
     "masked_values": lambda x: ma.masked_values(np.append(x**2, 5.0), 5.0).sum(),
     "masked append": lambda x: (ma.append(ma.masked_less(x, 0.5), x) ** 2).sum(),
+    "written flat": written_flat,
+    "written where parts do not overlap": written_where_parts_do_not_overlap,
+    "written to tuples": written_to_tuples,
+    "counted positions": counted_positions,
+    "quantiles at positions": quantiles_at_positions,
+    "bins of positions": bins_of_positions,
+    "numbers alone": numbers_alone,
+    "series of order zero": series_of_order_zero,
+    "fits in full": fits_in_full,
+    "einsum in a dtype": lambda x: np.einsum("i,i->i", x, x, dtype=np.float64) @ np.einsum("i,j->i", x, x, dtype=float),
+    "positions in the flattened array": lambda x: (
+        np.take_along_axis(x.reshape(2, 2), np.array([2, 0, 1]), None) @ x[:3] ** 2
+    ),
+    "fractions among numbers": lambda x: (
+        np.array([[x[0], 1.0], np.array([Fraction(1, 2), Fraction(1, 3)], dtype=object)], dtype=float).sum() * x[1]
+    ),
+    "logsumexp of complex numbers": lambda x: (
+        np.real(scipy.special.logsumexp(x + 1j * x[::-1], b=np.arange(1.0, 5.0))) * x[0]
+        + np.imag(scipy.special.logsumexp(np.outer(x, 1j * x), b=x, axis=0)) @ x
+    ),
     "masked put": masked_put,
     "masked_all": masked_all,
     "masked reductions": masked_reductions,

@@ -5,7 +5,7 @@ import pytest
 from helpers import differences
 from scipy.stats import mstats
 
-from funcgrad import grad, hessian, jit, jvp, vmap
+from funcgrad import grad, hessian, jit, jvp, vjp, vmap
 from funcgrad.errors import ConversionError
 
 X = np.array([0.7, 1.4, 2.3, 0.4, 1.9, 3.1])
@@ -40,6 +40,83 @@ def unmasked(x):
     m[1] = 2.0 * x[0]
     m.mask[4] = False
     return (m * m).sum() + m.data[4]
+
+
+def no_mask_at_all(x):
+    m, square = ma.array(x), ma.array(np.outer(x, x))
+    spread = m.var(ddof=1) + ma.std(m) + square.var(axis=0, keepdims=True).sum()
+    spread = spread + (np.modf(m)[0] * x).sum()
+    return spread + m.compressed() @ x + np.copy(m)[0] ** 2 + np.add.reduce(m) * np.multiply.outer(m, m)[0, 1]
+
+
+def integers(x):
+    order = ma.array(np.argsort(x), mask=MASK)
+    return order.max() * x[0] + order.min() * x[1] + order.argmax() * x[2]
+
+
+def reductions_that_are_masked(x):
+    m, one = masked(x), ma.array(x[0], mask=True)
+    found = [one.var(), one.std(), ma.add(m[1], 1.0), np.sin(m[4])]
+    return x @ x if all(part is ma.masked for part in found) else 0.0
+
+
+def traces(x):
+    outer = ma.array(np.outer(x, x), mask=np.eye(6)[::-1])
+    return outer.trace() * ma.trace(outer, 1) + ma.trace(ma.array(np.outer(x, x)))
+
+
+def put(x):
+    m, square, grid = masked(x).copy(), ma.array(np.outer(x, x), mask=np.eye(6)), np.zeros((2, 3))
+    m.put([0, 1, 2], x[3:5] ** 2)
+    m.put([[5, 3]], ma.array([1.0, x[0]], mask=[True, False]))
+    m.put([2], ma.masked)
+    square.put([0, 8, 40], [x[1], 4.0], mode="wrap")
+    ma.put(square, [1, -99], [x[0], 2.0], mode="clip")
+    ma.put(grid, [0, 4], x[:2])
+    return m.sum() * m.count() + (square.filled(7.0) @ x).sum() + (grid @ x[:3]).sum()
+
+
+def ufuncs_with_out(x):
+    m, n, constant = masked(x).copy(), ma.array(np.zeros(6)), ma.array(np.ones(6), mask=MASK)
+    np.add(m, x, out=n)
+    np.multiply(n, m, out=m)
+    root = np.sqrt(m * m, out=n)
+    np.add(constant, 2.0, out=constant)
+    whole, total, parts, last, chosen = ma.array(x * 1.0), np.zeros(6), np.zeros(2), np.zeros(()), np.zeros(6)
+    np.add.accumulate(whole, out=total)
+    np.multiply.reduceat(whole, [0, 1], out=parts)
+    np.add.reduce(whole, out=last)
+    np.multiply(whole, x, out=chosen, where=~MASK)
+    np.add.accumulate(whole, out=whole)
+    return (
+        m.sum() + n.count() * root.sum() + constant.sum() * x[0] + total @ chosen * last + parts[1] + whole.filled() @ x
+    )
+
+
+def shape_that_is_set(x):
+    m, constant = table(x).copy(), ma.array(np.arange(6.0), mask=MASK.copy())
+    m.shape = constant.shape = (3, 2)
+    m[2, 0] = x[0] ** 2
+    return (m.filled(2.0) * x.reshape(3, 2)).sum() + (constant * m).sum()
+
+
+def filled_in_place(x):
+    m, constant = masked(x).copy(), ma.array(np.ones(6), mask=MASK)
+    m.fill(x[0] ** 2)
+    constant.fill(x[1])
+    return m.sum() + constant.data @ x + constant.count()
+
+
+def methods_of_constants(x):
+    y = np.zeros(6)
+    y[0] = x[0] ** 2
+    m = ma.array(np.arange(6.0), mask=MASK).copy()
+    m[2] = 5.0
+    m.put([0, 1], [7.0, 3.0])
+    m.fill_value = 4.0
+    shown = f"{float(m[2]):.1f} {m!r}"
+    counts = m.nbytes + m.itemsize + m.searchsorted(2.0) + ("mask=" in shown) + sum(m.flat[2:4])
+    return (y * m.anom().filled()).sum() * counts + (m.dot(m) + float(ma.array(np.float64(2.0)))) * x[1]
 
 
 def in_place(x):
@@ -269,6 +346,15 @@ PROGRAMS = {
     "in_place": in_place,
     "written": written,
     "unmasked": unmasked,
+    "no_mask_at_all": no_mask_at_all,
+    "integers": integers,
+    "reductions_that_are_masked": reductions_that_are_masked,
+    "traces": traces,
+    "put": put,
+    "ufuncs_with_out": ufuncs_with_out,
+    "filled_in_place": filled_in_place,
+    "shape_that_is_set": shape_that_is_set,
+    "methods_of_constants": methods_of_constants,
     "elements": elements,
 }
 
@@ -353,3 +439,35 @@ def test_a_masked_array_as_the_result_is_refused_unless_it_is_constant():
 def test_what_would_lose_the_mask_is_refused(call, message):
     with pytest.raises(ConversionError, match=message):
         grad(call)(X)
+
+
+def test_sums_of_single_precision_in_another_dtype():
+    f = lambda x: masked(x.astype(np.float32)).cumsum(dtype=np.float64).data
+    (value,) = vjp(f, X)[:1]
+    assert value.dtype == f(X).dtype == np.float64
+    assert value.tolist() == f(X).tolist()
+
+
+def constant_of_a_rebuilt_run(x):
+    y = np.zeros(6)
+    y[0] = x[0]
+    return y, ma.array(np.arange(6.0), mask=MASK)
+
+
+@pytest.mark.filterwarnings("ignore:Warning. 'partition' will ignore the 'mask'")
+@pytest.mark.parametrize(
+    "change", [lambda m: m.partition(1), lambda m: m.flat.__setitem__(0, 5.0)], ids=["partition", "flat"]
+)
+def test_writes_to_constants_that_would_be_lost_raise(change):
+    def f(x):
+        y, m = constant_of_a_rebuilt_run(x)
+        change(m)
+        return y.sum() * m.sum()
+
+    with pytest.raises(ValueError, match="read-only"):
+        grad(f)(X)
+
+
+def test_unknown_attributes_of_traced_values():
+    with pytest.raises(AttributeError, match=r"no attribute 'hardmask'\. Take m\.filled\(0\.0\) or m\.compressed"):
+        grad(lambda x: masked(x).hardmask * x.sum())(X)

@@ -81,7 +81,13 @@ def test_matrix_programs(name):
     np.testing.assert_allclose(jvp(f, (X,), (X,))[1], slope @ X, rtol=1e-10)
 
 
-@pytest.mark.parametrize("function", [np.median, np.average, np.ptp, lambda m: np.tile(m, 2), np.atleast_2d])
+@pytest.mark.parametrize(
+    "function",
+    [
+        *(np.median, np.average, np.ptp, lambda m: np.tile(m, 2), np.atleast_2d, np.add.reduce, np.add.accumulate),
+        *(lambda m: np.add.reduceat(m, [0, 1]), lambda m: np.add(m, m, out=m), lambda m: np.add.accumulate(m, out=m)),
+    ],
+)
 def test_losing_matrix_class_raises(function):
     with pytest.raises(ConversionError, match=r"numpy.matrix: this function .* numpy.asarray\(M\)"):
         grad(lambda x: np.asarray(function(wide(x))).sum())(X)

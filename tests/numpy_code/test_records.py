@@ -9,6 +9,8 @@ from funcgrad.errors import ConversionError
 
 X = np.array([0.7, 1.4, 2.3, 0.4])
 PARTICLE = np.dtype([("position", float, 2), ("mass", float), ("name", "U4"), ("n", int)])
+PAIR = np.dtype([("u", float), ("v", float)])
+PAIRS = np.array([(3.0, 4.0), (7.0, 8.0)], dtype=PAIR)
 NESTED = np.dtype([("at", [("x", float), ("y", float)]), ("w", float)])
 
 
@@ -116,6 +118,78 @@ def several_fields(x):
     return (r["a"] * r["n"]).sum() + (r["b"] ** 2).sum()
 
 
+def written_from_outside(x):
+    s = np.zeros(4, dtype=PAIR)
+    s["u"] = x
+    s[1:3] = PAIRS
+    t = np.zeros(3, dtype=NESTED)
+    t["w"] = x[:3]
+    t[1:] = np.array([((1.0, 2.0), x[3])], dtype=NESTED)
+    t[:1] = np.array([((x[0], x[1]), 5.0)], dtype=NESTED)
+    return s["u"] @ x + s["v"].sum() * x[0] + (t["at"]["x"] * t["w"]).sum() + t["at"]["y"] @ x[:3]
+
+
+def views(x):
+    r = np.zeros(4, dtype=PAIR)
+    whole, ahead, last = r.view(float).reshape(4, 2), r[1:], r[3]
+    pairs = ahead.view((float, 2))
+    r["u"], r["v"][:2] = x, x[2:] * 2.0
+    last["v"] = x[0] ** 2
+    pairs[0] = x[1:3] ** 3
+    whole[2, 1] = 5.0 * x[3]
+    kept = r.copy()
+    r.view(np.recarray).view(np.ndarray).view(float)[0] = x[3] ** 2
+    table = np.zeros((2, 2), dtype=PAIR)
+    table.view(float)[1] = x
+    return (
+        (whole[:, 0] * whole[:, 1]).sum() * kept["u"][0] + ahead.view(float).sum() + (table["u"] ** 2).sum() + r["u"][0]
+    )
+
+
+def same_memory(x):
+    r, base = np.zeros(4, dtype=PAIR), np.zeros(4, dtype=PAIR)
+    np.asarray(r)["u"][0] = 5.0
+    np.asarray(r, dtype=PAIR)["u"][1] = x[1]
+    np.array(r)["u"] = 7.0
+    np.array(r, PAIR)["u"] = 7.0
+    np.array(r, copy=None)["v"] = x
+    other = np.rec.array(base)
+    other.u = x**2
+    r.reshape(2, 2)["u"][1, 0] = x[2] ** 2
+    np.reshape(r, (2, 2)).ravel()["u"][3] = x[3]
+    return r["u"] @ r["v"] + base["u"].sum() + other.u @ x
+
+
+def converted(x):
+    r = np.zeros(3, dtype=NESTED)
+    r["at"]["x"], r["w"] = x[:3], x[1:]
+    s = np.zeros((2, 2), dtype=PARTICLE)
+    s["mass"] = x.reshape(2, 2)
+    s["position"][0, 1] = x[:2]
+    t = r[["w"]].astype([("n", float)])
+    rows, shapes = r.tolist(), s.reshape(4)["position"][1] @ x[:2] + s.reshape(1, 4)["mass"][0] @ x
+    one = np.array((x[0], 2.0), dtype=PAIR)
+    counts = len(rows) + r.itemsize + r.nbytes + r.size + len(r[0]) + len(r[1].tolist()) + one.tolist()[1]
+    return t["n"] @ x[:3] * counts + rows[1][0][0] ** 2 + r[2].item()[1] + shapes + one.tolist()[0]
+
+
+def record_attributes(x):
+    r = np.zeros(3, dtype=PAIR).view(np.recarray)
+    r.u = x[:3]
+    known = [hasattr(part, name) for part in (r, r[1]) for name in ("u", "other")]
+    return r[1].u ** 2 * known.count(True) + getattr(r[0], "other", x[3])
+
+
+def constants_of_a_rebuilt_run(x):
+    y = np.zeros(4)
+    y[0] = x[0] ** 2
+    r = np.zeros(4, dtype=PAIR)
+    r["u"] = [1.0, 2.0, 3.0, 4.0]
+    same = (r == r).sum() + (r == PAIRS[0]).sum() + (r[1] == r[1]) + (r != r[2]).sum()
+    shown = "u" in repr(r) and len(r.tobytes()) == r.nbytes
+    return y.sum() * (same + shown) + np.asarray(r)["u"] @ x + np.asarray(r[1])["u"] * x[1] + r[2].item()[0] * x[2]
+
+
 def constants(x):
     table = np.array([("a", 1.0), ("b", 2.0)], dtype=[("name", "U1"), ("value", float)])
     known = {row["name"]: float(row["value"]) for row in table}
@@ -125,7 +199,8 @@ def constants(x):
 
 PROGRAMS = [
     *(fields, records, parts, rows, sorted_records, sorted_copies, sorted_by_fields_in_fields, record_arrays, nested),
-    *(several_fields, constants),
+    *(several_fields, constants, written_from_outside, views, same_memory, converted, record_attributes),
+    constants_of_a_rebuilt_run,
 ]
 
 
@@ -145,3 +220,24 @@ def test_results_are_arrays_unless_a_field_is_traced():
     assert table.dtype == PARTICLE
     with pytest.raises(ConversionError, match=r"an array with fields: .* the field 'position'"):
         jvp(particles, (X,), (X,))
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda s: s.view(float), r"its view must have the dtype of all fields, got float64 for"),
+        (lambda s: s == s, r"takes no traced values in it, got the field 'position'"),
+        (lambda s: s.tobytes(), r"takes no traced values in it, got the field 'position'"),
+    ],
+    ids=["view", "comparison", "bytes"],
+)
+def test_refused(call, message):
+    with pytest.raises(ConversionError, match=message):
+        grad(lambda x: (call(particles(x)), x.sum())[1])(X)
+
+
+def test_unknown_fields():
+    with pytest.raises(AttributeError, match="an array with fields that takes traced values has no attribute 'u'"):
+        grad(lambda x: particles(x).u.sum())(X)
+    with pytest.raises(AttributeError, match="a record has no attribute 'u'"):
+        grad(lambda x: particles(x)[0].u)(X)

@@ -107,3 +107,12 @@ def test_higher_derivatives_of_batch_with_nan_and_float32():
             found = vmap(mode(mode(mode(det, y), y), y))(x)
         assert found.dtype == np.float32
         np.testing.assert_allclose(found, [exact(x[0].astype(float), y, y, y), np.nan], rtol=1e-4)
+
+
+def test_derivatives_of_a_higher_order_than_rows_are_zero():
+    a, b = np.diag([2.0, 1.5, 1.1, 0.7]), np.arange(16.0).reshape(4, 4) / 16.0 + np.eye(4)
+    derivative = lambda t: det(a + t * b)
+    for _ in range(4):
+        derivative = jacfwd(derivative)
+    np.testing.assert_allclose(derivative(0.7), 24.0 * np.linalg.det(b), rtol=1e-9)
+    assert jacfwd(derivative)(0.7) == jacrev(derivative)(0.7) == 0.0

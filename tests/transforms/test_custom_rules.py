@@ -1,5 +1,6 @@
 """``custom_vjp`` and ``custom_jvp``: arguments and results of rules, composition, and errors."""
 
+import dataclasses
 import functools
 import gc
 import math
@@ -379,6 +380,57 @@ def test_none_is_zero_for_any_subtree(given):
     assert jvp(lambda x: f({"w": (X, X), "v": 1.0}, x), (X,), (X,))[1].tolist() == [0, 0, 0]
 
 
+@custom_vjp
+def doubled_first(x, y):
+    return x * 2.0
+
+
+doubled_first.defvjp(lambda x, y: (x * 2.0, None), lambda _, ct: (ct * 2.0, None))
+
+
+def zero_among_reads(x):
+    y = x * 1.0
+    return doubled_first(x, y).sum() + y[0] * y[1] + doubled_first(x, y).sum() + y[2]
+
+
+def zero_among_products(x):
+    y = x * 1.0
+    return (fnp.asarray(np.eye(3)) @ y).sum() + doubled_first(x, y).sum() + y[1]
+
+
+def zero_for_eigenvectors(x):
+    parts = *fnp.linalg.eigh(fnp.outer(x, x) + np.diag([1.0, 2.0, 3.0])), *fnp.linalg.qr(fnp.outer(x, x) + np.eye(3))
+    return sum(doubled_first(x, part[..., 0]).sum() for part in parts)
+
+
+@pytest.mark.parametrize(
+    ("f", "slope"),
+    [
+        (zero_among_reads, lambda x: [4.0 + x[1], 4.0 + x[0], 5.0]),
+        (zero_among_products, lambda x: [3.0, 4.0, 3.0]),
+        (zero_for_eigenvectors, lambda x: [8.0, 8.0, 8.0]),
+    ],
+)
+def test_none_is_zero_where_cotangents_add_up(f, slope):
+    x = np.array([0.5, 2.1, -1.3])
+    np.testing.assert_allclose(grad(f)(x), slope(x), rtol=1e-14)
+    np.testing.assert_allclose(vmap(grad(f))(np.stack([x, 2 * x])), [slope(x), slope(2 * x)], rtol=1e-14)
+
+
+def test_none_as_tangent_or_cotangent_in_a_batch():
+    x = np.array([0.5, 2.1, -1.3])
+
+    @custom_jvp
+    def both(x, y):
+        return x * 2.0, y * 1.0
+
+    both.defjvp(lambda primals, tangents: (both(*primals), (tangents[0] * 2.0, None)))
+    assert jvp(vmap(lambda a: both(a, a)), (x,), (x,))[1][1].tolist() == [0.0, 0.0, 0.0]
+    assert grad(lambda x: vmap(lambda a: both(a, a * a))(x)[1].sum())(x).tolist() == [0.0, 0.0, 0.0]
+    assert grad(lambda x: vmap(lambda a: doubled_first(2.0, a))(x).sum())(x).tolist() == [0.0, 0.0, 0.0]
+    assert grad(lambda x: vmap(lambda a: doubled_first(a, a))(x).sum())(x).tolist() == [2.0, 2.0, 2.0]
+
+
 def test_nonarray_arguments():
     f = custom_vjp(lambda x, name, fun=fnp.sin, scale=2.0: fun(x) * scale)
     f.defvjp(
@@ -586,3 +638,26 @@ def test_transforms_of_jax_use_the_rules(kind):
     assert jax.jacrev(jax.grad(f))(2.25, 2) == 2.0
     if kind == "jvp":
         assert jax.jvp(lambda x: f(x, 2), (2.25,), (1.0,))[1] == 4.5
+
+
+def test_residuals_in_objects_keep_their_values():
+    """A write after the call does not change the pullback, also not to an array in a registered class."""
+
+    @register_dataclass
+    @dataclasses.dataclass
+    class Kept:
+        scale: object
+        parts: object
+
+    @custom_vjp
+    def scaled(x, scale):
+        return x * scale
+
+    scaled.defvjp(
+        lambda x, scale: (x * scale, Kept(scale, {"twice": (scale, 2.0)})),
+        lambda kept, ct: (ct * kept.scale + ct * kept.parts["twice"][0], None),
+    )
+    scale = np.array([1.0, 2.0, 3.0])
+    _, pullback = vjp(lambda x: scaled(x, scale), np.ones(3))
+    scale[:] = 100.0
+    assert pullback(np.ones(3))[0].tolist() == [2.0, 4.0, 6.0]

@@ -195,3 +195,20 @@ def test_traced_starting_vectors_are_constants(name):
     slope = grad(f)(START)
     assert slope[0] == pytest.approx(f(START) / START[0])
     assert not slope[1:].any()
+
+
+@pytest.mark.parametrize("values", [[1.0, 1.0, 2.0, 3.0, 4.0, 5.0], [1.0, 2.0, 2.0, 3.0, 4.0, 5.0]])
+def test_repeated_eigenvalues_of_general_matrices(values):
+    x = np.array(values)
+    find = lambda x: linalg.eigs(scipy.sparse.diags([x], [0]).tocsc(), k=2, sigma=1.4, v0=np.ones(6))
+    for i, value in enumerate(find(x)[0].real.round(9)):
+        repeated = values.count(value) > 1
+        vector = lambda x, i=i: (find(x)[1][:, i].real ** 2 * np.arange(6.0)).sum()
+        for f in (lambda x, i=i: find(x)[0][i].real, vector):
+            assert np.isnan(grad(f)(x)).all() == repeated
+            assert np.isnan(jvp(f, (x,), (np.arange(6.0),))[1]) == repeated
+
+
+def test_eigenvalues_alone_of_a_pair_of_matrices():
+    f = lambda x: linalg.eigsh(stiffness(x), k=3, M=masses(x), sigma=0.0, v0=START, return_eigenvectors=False)
+    np.testing.assert_allclose(jacobian(f)(X), differences(f, X, 1e-4), rtol=1e-6, atol=1e-8)

@@ -147,3 +147,17 @@ def test_star_respects_operand_order():
         return x * A
 
     np.testing.assert_allclose(jacobian(after_a_failure)(X), DENSE[:4].T)
+
+
+def test_lists_and_numbers():
+    diagonal = lambda x: sparse.csr_array((x, (np.arange(3), np.arange(3))), shape=(3, 3))
+    x = np.array([0.5, 2.1, -1.3])
+    assert grad(lambda x: fnp.matmul(diagonal(x), [1.0, 2.0, 3.0]).sum())(x).tolist() == [1.0, 2.0, 3.0]
+    np.testing.assert_allclose(grad(lambda x: fnp.multiply(diagonal(x), x[0]).sum())(x), [1.8, 0.5, 0.5])
+    matrix, weights = scipy.sparse.csr_matrix(np.diag([2.0, 3.0, 4.0])), np.array([1.0, 5.0, 7.0])
+    for f in (lambda x: fnp.matmul(matrix, [x[0], 1.0, x[2]]), lambda x: fnp.matmul([x[0], 1.0, x[2]], matrix)):
+        assert grad(lambda x, f=f: f(x) @ weights)(x).tolist() == [2.0, 0.0, 28.0]
+    np.testing.assert_allclose(grad(lambda y: fnp.multiply(diagonal(x), y[0]).sum())(x), [1.3, 0.0, 0.0])
+    for call in (fnp.sum, fnp.ravel, lambda a: fnp.reshape(a, (9,)), fnp.flip):
+        with pytest.raises(InputError, match="the argument is a sparse matrix, got csr_matrix"):
+            call(scipy.sparse.csr_matrix(np.eye(3)))
