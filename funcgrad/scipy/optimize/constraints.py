@@ -206,7 +206,8 @@ def _at_limits(x: Any, low: Any, high: Any, push: Any) -> tuple[Any, Any]:
 
 def _is_inside(x: Any, within: Limits, push: Any) -> Any:
     """Return 1 for each unknown that is not at a bound, else 0."""
-    return fnp.where(fnp.logical_or(*_at_limits(x, *map(stop_gradient, within), push)), 0.0, 1.0)
+    low, high = map(stop_gradient, within)
+    return fnp.where(fnp.logical_or(*_at_limits(x, low, high, push)), 0.0, 1.0)
 
 
 def _independent(jacobian: Any, free: Any, holds: Any) -> Any:
