@@ -524,6 +524,9 @@ def test_density_of_multivariate_t():
     np.testing.assert_allclose(got, fun(x), rtol=1e-13)
     logarithm = lambda x: scipy.stats.multivariate_t.logpdf(x, [0.1, 0.2], shape, 3.0)
     np.testing.assert_allclose(slope, fun(x) * jvp(logarithm, (x,), (x,))[1], rtol=1e-12)
+    normal = lambda x: scipy.stats.multivariate_normal.logpdf(x, [0.1, 0.2], shape)
+    limit = lambda x: scipy.stats.multivariate_t.logpdf(x, [0.1, 0.2], shape, np.inf)
+    np.testing.assert_allclose(jvp(limit, (x,), (x,)), jvp(normal, (x,), (x,)), rtol=1e-12)
 
 
 def test_parameters_that_set_the_length_of_a_sum_are_numbers():
