@@ -936,7 +936,7 @@ def test_slopes_that_depend_on_python_branches(method):
 
     def last(k, branches):
         def slope(t, y):
-            return -k * y if not branches or float(y[0]) > 0.5 else y * -k
+            return -k * y if not branches or float(y[0]) > 0.5 else (-2.0 * k * y) / 2.0
 
         return scipy.integrate.solve_ivp(slope, (0.0, 1.5), [1.0, 0.3], method, rtol=1e-9, atol=1e-10).y[0, -1]
 
