@@ -56,15 +56,7 @@ class VSpace:
 
     def conformed(self, x: Any) -> Any:
         """Return ``x``, a vector or a value that broadcasts to one, with the shape and dtype of this space."""
-        try:
-            return tree.map(lambda space, leaf: space.conformed(leaf), self.shape, x)
-        except ValueError as error:
-            if isinstance(error, ShapeError):
-                raise
-            raise InputError(
-                f"a vector of the structure {tree.structure(self.shape)} was asked for, got {tree.structure(x)}. Pass "
-                "one like the value."
-            ) from None
+        return tree.map(lambda space, leaf: space.conformed(leaf), self.shape, x)
 
     def add(self, x_prev: Any, x_new: Any) -> Any:
         """Return the sum of two vectors."""

@@ -1045,3 +1045,13 @@ def test_activations_accept_numbers_lists_and_integers(name):
     same(fun([1, -2]), fun(np.array([1.0, -2.0])))
     assert fun(np.array(0.5)).shape == ()
     assert fun(np.ones((0, 2))).shape == (0, 2)
+
+
+@pytest.mark.parametrize("labels", [1.0, np.array([0.0, 1.0, 0.5]), np.array([[0.0, 1.0]])], ids=np.shape)
+def test_binary_cross_entropy_of_one_score_and_several_labels(labels):
+    fun = lambda x: fnn.sigmoid_binary_cross_entropy(x, labels)
+    for x in (0.3, np.array(0.3)):
+        np.testing.assert_allclose(
+            jvp(fun, (x,), (np.ones_like(x)[()],))[1], 1 / (1 + np.exp(-0.3)) - labels, rtol=1e-14
+        )
+        assert grad(lambda x: np.sum(fun(x)))(x) == pytest.approx(np.sum(1 / (1 + np.exp(-0.3)) - labels), rel=1e-14)

@@ -374,3 +374,17 @@ def test_coefficients_are_an_array_that_can_be_written_to(name):
 
     check_grads(scaled, (INSIDE[:3],), order=2)
     np.testing.assert_allclose(vjp(scaled, INSIDE[:3])[0], scaled(INSIDE[:3]), rtol=1e-9)
+
+
+@pytest.mark.parametrize("method", ["linear", "nearest", "cubic", "pchip"])
+@pytest.mark.parametrize("at", [[1.5, 2.2], [1.5], [[1.5], [2.2]]], ids=str)
+def test_grids_of_one_axis(method, at):
+    grid, values = (np.arange(5.0),), np.array([1.0, -0.5, 0.3, 2.0, 1.1])
+    fun = lambda v: scipy.interpolate.RegularGridInterpolator(grid, v, method=method)(at)
+    np.testing.assert_allclose(vjp(fun, values)[0], fun(values), rtol=1e-12)
+    check_grads(fun, (values,), order=1)
+
+
+def test_conditions_of_a_spline_are_one_for_each_end():
+    with pytest.raises(ShapeError, match="one condition for each end, got 1"):
+        grad(lambda y: scipy.interpolate.CubicSpline(np.arange(4.0), y, bc_type=[(1, 0.0)])(0.5))(np.ones(4))

@@ -9,7 +9,7 @@ import scipy.linalg as sl
 from helpers import at_least, differences, traced
 
 import funcgrad.numpy as fnp
-from funcgrad import grad, jvp, vjp, vmap
+from funcgrad import grad, jacfwd, jacrev, jvp, tree, vjp, vmap
 from funcgrad.errors import NotDifferentiableError
 from funcgrad.optional import double_precision
 from funcgrad.scipy import linalg
@@ -323,3 +323,42 @@ def test_number_counts_as_matrix_where_it_does_in_scipy(name):
         value, tangent = jvp(of_one, (numbers[i],), (1.0,))
         np.testing.assert_allclose(value, fun(*numbers), rtol=1e-12, strict=True)
         np.testing.assert_allclose(tangent, differences(of_one, numbers[i]), rtol=1e-7)
+
+
+SQUARE = np.array([[2.0, -1.0, 0.3], [0.4, 1.5, 0.2], [-0.7, 0.1, 0.9]])
+OPTIONS = {
+    "lu, permuted": lambda a: sl.lu(a[::-1], permute_l=True),
+    "lu, permuted, tall": lambda a: sl.lu(np.concatenate([a, a @ a])[None], permute_l=True),
+    "lu, permuted, wide": lambda a: sl.lu(a[:2], permute_l=True),
+    "whole power": lambda a: sl.fractional_matrix_power(a, 3.0),
+    "inverse power": lambda a: sl.fractional_matrix_power(a, -2),
+    "pinv with atol": lambda a: sl.pinv(a, atol=1.0),
+    "pinv with both tolerances": lambda a: sl.pinv(a, atol=0.5, rtol=0.2),
+    "pinv and rank of a batch": lambda a: sl.pinv(np.stack([a, 0 * a]), atol=1.0, return_rank=True),
+    "pinv of zeros": lambda a: sl.pinv(0 * a, atol=1.0, return_rank=True),
+}
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_less_common_options_match_scipy(name):
+    fun = OPTIONS[name]
+    for got, want in zip(*map(jax.tree.leaves, (traced(fun, SQUARE), fun(SQUARE))), strict=True):
+        np.testing.assert_allclose(got, want, atol=1e-12)
+    first = lambda a: 1.0 * tree.leaves(fun(a))[0]
+    np.testing.assert_allclose(jacfwd(first)(SQUARE), differences(first, SQUARE), atol=1e-7)
+    np.testing.assert_allclose(jacrev(first)(SQUARE), jacfwd(first)(SQUARE), atol=1e-12)
+
+
+@pytest.mark.parametrize("shape", [(0, 0), (0, 3), (2, 0, 3)])
+def test_lu_and_pinv_of_empty_matrices(shape):
+    a = np.zeros(shape)
+    for fun in (sl.lu, lambda a: sl.lu(a, permute_l=True), lambda a: sl.pinv(a, atol=0.5), sl.lu_factor):
+        got, want = traced(lambda a, fun=fun: [1.0 * part for part in fun(a)], a), [1.0 * part for part in fun(a)]
+        assert [(g.shape, g.dtype) for g in got] == [(w.shape, w.dtype) for w in want]
+
+
+def test_lengths_of_structured_systems_must_fit():
+    with pytest.raises(ValueError, match="c and b differ in length"):
+        grad(lambda c: linalg.solve_circulant(c, np.ones(2)).sum())(np.ones(3))
+    with pytest.raises(ValueError, match="e must be one shorter than d"):
+        grad(lambda d: linalg.eigh_tridiagonal(d, np.ones(3))[0].sum())(np.ones(3))

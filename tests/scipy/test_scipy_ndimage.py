@@ -258,6 +258,11 @@ def test_measurements_of_regions():
         same(name, X.astype(np.float32), LABELS, [4, 0], tolerance=1e-6)
     for name in ("sum_labels", "minimum", "maximum"):
         same(name, X, LABELS, [4, 3, -1])
+    for name, dtype in itertools.product(("minimum", "maximum"), (np.uint8, int, bool)):
+        for args in ((), (LABELS,), (LABELS, [4, 0, 7, 4])):
+            measure, images = getattr(scipy.ndimage, name), np.stack([10 * X, 20 * X]).astype(dtype)
+            want = np.stack([measure(image, *args) for image in images])
+            np.testing.assert_array_equal(vmap(lambda x: measure(x, *args))(images), want, strict=True)  # noqa: B023
     want = scipy.ndimage.center_of_mass(X**2, LABELS, [1, 4])
     np.testing.assert_allclose(traced(lambda x: ndimage.center_of_mass(x**2, LABELS, [1, 4]), X), want)
     check_grads(lambda x: ndimage.variance(x, LABELS, [4, 0, 7, 4]), (X,), order=2)
@@ -356,3 +361,12 @@ def test_constants_of_a_rebuilt_function_are_filtered_by_scipy():
 
     want = np.array([[2, 3, 5], [5, 6, 8]]) + np.array([[1], [0]])
     np.testing.assert_array_equal(jacfwd(from_numpy(fun))(2.0), want)
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"mode": "wrap", "grid_mode": True}, {"prefilter": False}, {"output": np.complex128}], ids=str
+)
+def test_zoom_by_one(options):
+    fun = lambda x: scipy.ndimage.zoom(x, 1.0, **options)
+    np.testing.assert_allclose(traced(fun, X), fun(X), rtol=1e-12)
+    np.testing.assert_allclose(jvp(fun, (X,), (X**2,))[1], fun(X**2), rtol=1e-12)

@@ -304,6 +304,27 @@ def test_curve_fit_with_sigma_batches_and_closures():
     assert len(optimize.curve_fit(curve, list(TIMES), list(POINTS), full_output=True)) == 5
 
 
+@pytest.mark.parametrize("jac", ["2-point", "3-point", "cs"])
+def test_curve_fit_by_differences(jac):
+    fit = lambda y: so.curve_fit(curve, TIMES, y, p0=[1.0, 1.0], jac=jac, method="trf")[0]
+    exact = lambda y: so.curve_fit(curve, TIMES, y)[0]
+    np.testing.assert_allclose(jvp(fit, (POINTS,), (POINTS,))[0], exact(POINTS), rtol=1e-6)
+    np.testing.assert_allclose(jacobian(fit)(POINTS), jacobian(exact)(POINTS), rtol=1e-5, atol=1e-6)
+
+
+def test_curve_fit_to_as_many_points_as_parameters():
+    def spread(y, **options):
+        return so.curve_fit(lambda t, a, b: a * t + b * t * t, np.array([1.0, 2.0]), y, **options)[1]
+
+    y = np.array([1.0, 3.0])
+    with pytest.warns(so.OptimizeWarning, match="could not be estimated"):
+        got, slope = jvp(spread, (y,), (y,))
+    np.testing.assert_array_equal(got, np.full((2, 2), np.inf))
+    np.testing.assert_array_equal(slope, np.zeros((2, 2)))
+    known = {"sigma": np.ones(2), "absolute_sigma": True}
+    np.testing.assert_allclose(jvp(lambda y: spread(y, **known), (y,), (y,))[0], spread(y, **known), rtol=1e-6)
+
+
 def test_lsq_linear_and_nnls():
     A, b = RNG.normal(size=(5, 3)), RNG.normal(size=5)
     for got, want in zip(optimize.nnls(A, b), so.nnls(A, b), strict=True):
@@ -412,6 +433,31 @@ def test_jax_arrays():
 def test_errors(program, error, says):
     with pytest.raises(error, match=says):
         grad(program)(1.0)
+
+
+def test_errors_are_those_of_scipy_and_of_the_caller():
+    def raises(x):
+        raise RuntimeError("of the caller")
+
+    square = lambda x: np.sum((x - 2.0) ** 2)
+    for error, says, program in (
+        (TypeError, "Improper input parameters", lambda a: a * so.fsolve(lambda x: x - 2.0, 1.0, xtol=-1)[0]),
+        (ValueError, "must return a scalar", lambda a: so.minimize(lambda x: x * a, np.ones(2)).fun),
+        (RuntimeError, "of the caller", lambda a: a * so.minimize(square, np.ones(2), jac=raises).fun),
+    ):
+        with pytest.raises(error, match=says):
+            grad(program)(2.0)
+    with pytest.raises(ConversionError, match="would lose the batch"):
+        vmap(lambda tol: so.fsolve(lambda x: x - 2.0, 1.0, xtol=tol))(np.array([1e-3, 1e-4]))
+
+
+def test_minimum_next_to_the_end_of_the_domain():
+    def inside(x, a):
+        if x[0] < a - 1e-4:
+            raise ValueError("outside of the domain")
+        return (x[0] - a) ** 2
+
+    assert grad(lambda a: so.minimize(inside, np.array([2.0 + 1e-9]), a).x[0])(2.0) == pytest.approx(1.0)
 
 
 def test_warnings_match_scipy():
@@ -621,6 +667,64 @@ def test_minima_under_constraints_in_a_batch(kind):
     np.testing.assert_allclose(vmap(found)(batch), [closed(a) for a in batch], rtol=1e-6, atol=1e-6)
     slopes = [jacobian(closed)(a) for a in batch]
     np.testing.assert_allclose(vmap(jacobian(found))(batch), slopes, rtol=1e-6, atol=1e-6)
+
+
+def at_corner(a, **limits):
+    """Return the point next to ``a`` by an interior-point method, which stays at a distance from the limits."""
+    return so.minimize(lambda x: np.sum((x - a) ** 2), np.array([0.2, 0.4]), method="trust-constr", **limits).x
+
+
+BELOW, DISC = so.LinearConstraint([[1.0, 1.0]], -np.inf, 2.0), lambda x: x[0] ** 2 + x[1] ** 2
+INTERIOR = {  # the limits, and the derivative at (2, 3) along (1, 1/2)
+    "an upper limit": ({"constraints": BELOW}, [0.25, -0.25]),
+    "a lower limit": ({"constraints": so.LinearConstraint([[-1.0, -1.0]], -2.0, np.inf)}, [0.25, -0.25]),
+    "a sparse matrix": (
+        {"constraints": so.LinearConstraint(scipy.sparse.csr_array([[1.0, 1.0]]), -np.inf, 2.0)},
+        [0.25, -0.25],
+    ),
+    "two limits": ({"constraints": so.LinearConstraint([[1.0, 1.0], [1.0, 0.0]], -np.inf, [2.0, 0.3])}, [0.0, 0.0]),
+    "one of two": (
+        {"constraints": so.LinearConstraint([[1.0, 1.0], [1.0, 0.0]], -np.inf, [2.0, 0.6])},
+        [0.25, -0.25],
+    ),
+    "a bound": ({"constraints": BELOW, "bounds": [(0.0, 0.3), (0.0, 5.0)]}, [0.0, 0.0]),
+    "a bound beside a limit that does not hold": (
+        {"constraints": so.LinearConstraint([[1.0, 1.0]], -np.inf, 9.0), "bounds": [(0.0, 0.3), (0.0, 5.0)]},
+        [0.0, 0.5],
+    ),
+}
+
+
+@pytest.mark.parametrize(("limits", "slope"), INTERIOR.values(), ids=INTERIOR)
+def test_limits_that_an_interior_point_method_does_not_reach(limits, slope):
+    point, along = np.array([2.0, 3.0]), np.array([1.0, 0.5])
+    found = lambda a: at_corner(a, **limits)
+    np.testing.assert_allclose(jvp(found, (point,), (along,))[1], slope, atol=1e-12)
+    np.testing.assert_allclose(jacobian(found)(point) @ along, slope, atol=1e-12)
+    both = vmap(jacobian(found))(np.stack([point, [0.1, 0.2]]))
+    np.testing.assert_allclose(both @ along, [slope, along], atol=1e-12)
+    assert vmap(found)(np.zeros((0, 2))).shape == (0, 2)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"jac": "cs"},
+        {"jac": "3-point"},
+        {"jac": lambda x: np.array([[2 * x[0], 2 * x[1]]])},
+        {"jac": lambda x: np.array([[2 * x[0], 2 * x[1]]]), "hess": lambda x, v: 2 * v[0] * np.eye(2)},
+    ],
+    ids=["complex steps", "differences", "a Jacobian", "a Jacobian and a Hessian"],
+)
+def test_derivatives_of_nonlinear_constraints(given):
+    def found(a):
+        return at_corner(a, constraints=so.NonlinearConstraint(DISC, -np.inf, 2.0, **given))
+
+    a = np.array([2.0, 3.0])
+    np.testing.assert_allclose(found(a), a * np.sqrt(2.0 / (a @ a)), rtol=1e-4)
+    np.testing.assert_allclose(
+        jacobian(found)(a), jacobian(lambda a: a * np.sqrt(2.0 / (a @ a)))(a), rtol=1e-4, atol=1e-5
+    )
 
 
 def test_constraints_on_plain_values_match_scipy():

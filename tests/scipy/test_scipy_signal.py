@@ -223,3 +223,21 @@ def test_nonunique_place_poles_gain_raises():
         grad(gains)(A, B)
     one = B[:, 1:]
     np.testing.assert_allclose(grad(gains)(A, one), differences(lambda A: gains(A, one), A, 1e-5), rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("mode", ["full", "same", "valid"])
+@pytest.mark.parametrize("name", ["convolve", "correlate", "fftconvolve"])
+def test_convolutions_of_numbers(name, mode):
+    fun = lambda x, y: getattr(scipy.signal, name)(x, y, mode=mode)
+    np.testing.assert_allclose(traced(fun, 2.0, 3.0), fun(2.0, 3.0), rtol=1e-14)
+    assert grad(fun, (0, 1))(2.0, 3.0) == (3.0, 2.0)
+
+
+@pytest.mark.parametrize("shapes", [((2, 3), (4, 3)), ((2, 2), (3, 3)), ((3, 3), (2, 2)), ((3, 2), (3, 4))])
+@pytest.mark.parametrize("mode", ["full", "same", "valid"])
+def test_complex_correlations_of_smaller_and_larger_matrices(mode, shapes):
+    rng = np.random.default_rng(1)
+    x, y = (rng.normal(size=shape) + 1j * rng.normal(size=shape) for shape in shapes)
+    fun = lambda x, y: scipy.signal.correlate2d(x, y, mode=mode)
+    np.testing.assert_allclose(traced(fun, x, y), fun(x, y), rtol=1e-12)
+    check_grads(lambda x, y: abs(fun(x, y)) ** 2, (x, y), order=1)

@@ -11,7 +11,7 @@ from helpers import at_least
 
 import funcgrad.numpy as fnp
 from funcgrad import grad, jvp, trace, vjp, vmap
-from funcgrad.errors import BranchError
+from funcgrad.errors import BranchError, InputError, ShapeError
 from funcgrad.optional import double_precision
 from funcgrad.scipy import stats
 
@@ -501,3 +501,48 @@ def test_gennorm_cdf_derivative_is_density(b):
         np.testing.assert_allclose(grad(stats.gennorm.cdf)(x, b), stats.gennorm.pdf(x, b), rtol=1e-12)
         np.testing.assert_allclose(grad(stats.gennorm.sf)(x, b), -stats.gennorm.pdf(x, b), rtol=1e-12)
     assert stats.gennorm.cdf(0.0, b) == 0.5
+
+
+@pytest.mark.parametrize("name", ["norm", "gamma", "vonmises", "gennorm", "beta"])
+def test_medians(name):
+    shapes = {"norm": (), "gamma": (2.5,), "vonmises": (2.0,), "gennorm": (1.7,), "beta": (2.0, 0.7)}[name]
+    fun = lambda *s: getattr(scipy.stats, name).median(*s)
+    args = (*shapes, 0.4, 1.3)
+    np.testing.assert_allclose(vjp(fun, *args)[0], fun(*args), rtol=1e-12, atol=1e-12)
+    for i, slope in enumerate(vjp(fun, *args)[1](1.0)):
+        away = [(*args[:i], args[i] + h, *args[i + 1 :]) for h in (1e-5, -1e-5)]
+        assert slope == pytest.approx((fun(*away[0]) - fun(*away[1])) / 2e-5, rel=1e-6, abs=1e-9)
+    frozen = lambda loc: getattr(scipy.stats, name)(*shapes, loc).median()
+    assert grad(frozen)(0.4) == pytest.approx(1.0)
+    assert repr(getattr(stats, name)(*shapes)) == f"<frozen <distribution {name}>>"
+
+
+def test_density_of_multivariate_t():
+    x, shape = np.array([[0.3, -1.0], [2.0, 0.5]]), np.array([[2.0, 0.3], [0.3, 1.0]])
+    fun = lambda x: scipy.stats.multivariate_t.pdf(x, [0.1, 0.2], shape, 3.0)
+    got, slope = jvp(fun, (x,), (x,))
+    np.testing.assert_allclose(got, fun(x), rtol=1e-13)
+    logarithm = lambda x: scipy.stats.multivariate_t.logpdf(x, [0.1, 0.2], shape, 3.0)
+    np.testing.assert_allclose(slope, fun(x) * jvp(logarithm, (x,), (x,))[1], rtol=1e-12)
+    normal = lambda x: scipy.stats.multivariate_normal.logpdf(x, [0.1, 0.2], shape)
+    limit = lambda x: scipy.stats.multivariate_t.logpdf(x, [0.1, 0.2], shape, np.inf)
+    np.testing.assert_allclose(jvp(limit, (x,), (x,)), jvp(normal, (x,), (x,)), rtol=1e-12)
+    for df, want in ((3.0, fun), (np.inf, lambda x: np.exp(normal(x)))):
+        own = lambda x, df=df: stats.multivariate_t.pdf(x, [0.1, 0.2], shape, df)
+        np.testing.assert_allclose(jvp(own, (x,), (x,)), jvp(want, (x,), (x,)), rtol=1e-12)
+
+
+def test_parameters_that_set_the_length_of_a_sum_are_numbers():
+    for fun, says in (
+        (lambda k: stats.vonmises.cdf(0.3, k), "vonmises.cdf: kappa must be a number"),
+        (lambda n: stats.betabinom.cdf(3, n, 2.0, 2.5), "betabinom.cdf: n must be a number"),
+    ):
+        with pytest.raises(InputError, match=says):
+            jax.jit(fun)(2.0)
+
+
+def test_integrals_of_an_estimated_density_are_of_one_dimension():
+    with pytest.raises(ShapeError, match="integrate_box_1d"):
+        grad(lambda x: scipy.stats.gaussian_kde(x).integrate_box_1d(0.0, 1.0))(
+            np.random.default_rng(0).normal(size=(2, 9))
+        )

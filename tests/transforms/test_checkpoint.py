@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import funcgrad as fg
 import funcgrad.numpy as fnp
 from funcgrad import (
     blocks,
@@ -1134,3 +1135,35 @@ def test_first_calls_of_inner_functions_that_are_run_again_rebuilt(use, policy):
     x = np.array([0.3, 0.7])
     np.testing.assert_allclose(grad(checkpoint(made(), policy=policy))(x), grad(made())(x), rtol=1e-12)
     np.testing.assert_allclose(hessian(checkpoint(made(), policy=policy))(x), hessian(made())(x), rtol=1e-12)
+
+
+def test_function_closes_over_a_variable_that_gets_its_value_later():
+    def fun(x):
+        def square(y):
+            return later(y) if y > 100 else y * y
+
+        found = fg.checkpoint(square)(x)
+
+        def later(y):
+            return y
+
+        return found
+
+    assert grad(fun)(3.0) == 6.0
+    assert hessian(fun)(3.0) == 2.0
+
+
+@pytest.mark.parametrize(
+    ("policy", "runs"), [("everything_saveable", 1), ("nothing_saveable", 2), ("dots_saveable", 2)]
+)
+def test_policies_decide_whether_the_function_runs_again(policy, runs):
+    count = 0
+
+    def fun(x):
+        nonlocal count
+        count += 1
+        return np.sin(x) * x
+
+    saving = fg.checkpoint(fun, policy=getattr(fg.checkpoint_policies, policy))
+    assert grad(saving)(1.3) == pytest.approx(np.sin(1.3) + 1.3 * np.cos(1.3), rel=1e-15)
+    assert count == runs

@@ -528,3 +528,24 @@ def test_equations_written_for_numpy_outside_of_transforms():
     assert custom_linear_solve(diagonal, np.array([2.0, 8.0]), dense_solve).tolist() == [1.0, 2.0]
     slope = grad(lambda a: fixed_point(scaled_cosine, 0.5, a))(1.0)
     assert slope == pytest.approx(-root * math.sin(root) / (1 + math.sin(root)), abs=1e-9)
+
+
+def test_solver_of_single_examples_in_batches():
+    """The solver looks at values, so the examples of a batch are solved one after the other."""
+
+    def bisect(fun, _):
+        low, high = 0.0, 10.0
+        for _ in range(60):
+            middle = (low + high) / 2
+            low, high = (middle, high) if float(fun(middle)) < 0 else (low, middle)
+        return low
+
+    root = lambda a: custom_root(lambda x: x * x - a, 1.0, bisect)
+    batch = np.array([2.0, 3.0])
+    np.testing.assert_allclose(vmap(root)(batch), np.sqrt(batch), rtol=1e-14)
+    np.testing.assert_allclose(vmap(grad(root))(batch), 0.5 / np.sqrt(batch), rtol=1e-14)
+    assert vmap(root)(np.zeros(0)).shape == vmap(grad(root))(np.zeros(0)).shape == (0,)
+    copied = lambda fun, x: {"u": x["u"] - np.array([float(v) for v in fun(x)["u"]])}
+    of_tree = lambda a: custom_root(lambda x: {"u": x["u"] - a * np.ones(2)}, {"u": np.ones(2)}, copied)
+    np.testing.assert_array_equal(vmap(of_tree)(batch)["u"], [[2.0, 2.0], [3.0, 3.0]])
+    assert vmap(of_tree)(np.zeros(0))["u"].shape == (0, 2)

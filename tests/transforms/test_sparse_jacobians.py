@@ -293,3 +293,22 @@ def test_dense_rows_are_separated():
     rows, bound = split_dense_rows(scipy.sparse.csr_matrix(pattern))
     assert rows.tolist() == [7, 30]
     assert bound == 3
+
+
+@pytest.mark.parametrize(
+    "fun",
+    [
+        lambda x: np.zeros(0),
+        lambda x: np.cumsum(x)[:0],
+        lambda x: np.sort(x[:0]),
+        lambda x: np.sign(x) * x,
+        lambda x: np.round(x) * x,
+        lambda x: x[np.argsort(x)],
+        lambda x: x[x > 0.5] ** 2,
+    ],
+    ids=["constants", "no sums", "no inputs", "signs", "rounded", "sorted", "selected"],
+)
+def test_patterns_of_empty_and_constant_parts(fun):
+    found = jacobian(fun, sparsity="auto")(X)
+    np.testing.assert_allclose(found.toarray(), np.reshape(jacobian(fun)(X), found.shape), rtol=1e-14)
+    assert found.shape == (len(fun(X)), len(X))

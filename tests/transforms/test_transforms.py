@@ -643,3 +643,12 @@ def test_derivative_of_number_is_a_scalar(transform, x):
     nested = transform(lambda p: p["a"] ** 2)({"a": x, "b": np.ones(2)})["a"]
     assert type(nested["a"] if transform is fg.hessian else nested) is kind
     assert fg.vmap(transform(lambda x: x**3))(np.full(2, x)).shape == (2,)
+
+
+def test_vjp_needs_positional_arguments():
+    with pytest.raises(fg.errors.InputError, match="there is nothing to differentiate"):
+        fg.vjp(lambda x: x)
+    with pytest.raises(
+        TypeError, match="at least 1 argument"
+    ):  # Python's own error: ``max`` does not tell its arguments
+        fg.vjp(max)

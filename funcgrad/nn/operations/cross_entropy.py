@@ -27,14 +27,7 @@ def weighted(weight: Any, value: Any) -> Any:
 
 
 def _at(x: Any, y: Any) -> tuple[Any, Any]:
-    """Return the rows of an ndarray as a matrix, and the index of the elements ``y`` along the last axis.
-
-    Raises:
-        IndexError: ``y`` does not contain integers.
-        ValueError: ``y`` does not have one integer for each row.
-    """
-    if y.dtype.kind not in "iu" or y.shape != x.shape[:-1]:
-        np.take_along_axis(x, y[..., None], -1)  # raises the error
+    """Return the rows of an ndarray as a matrix, and the index of the elements ``y``, one integer for each row."""
     return x.reshape(-1, x.shape[-1]), (np.arange(y.size), y.reshape(-1))
 
 

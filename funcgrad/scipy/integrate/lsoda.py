@@ -213,6 +213,7 @@ class _Solution:
 
     def values(self, adjoint: bool) -> Any:
         """Return the solution at all times."""
+        adjoint = adjoint and backend.shape_of(self.t)[0] > 1  # there is nothing to solve for one time
         solution = solving.traced_solution(self._solve_arguments(adjoint, adjoint))
         self._check(record.result for record in solution.runs.records)
         if adjoint:

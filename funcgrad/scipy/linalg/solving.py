@@ -472,10 +472,11 @@ def pinv(
     if not atol and not return_rank:
         return fnp.linalg.pinv(a, share)
     values = fnp.linalg.svdvals(a)
+    largest = fnp.max(values, axis=-1, initial=0.0)
     if atol:
-        share = rtol + atol / values[..., 0]
+        share = rtol + atol / fnp.where(largest > 0, largest, 1.0)
     inverse = fnp.linalg.pinv(a, share)
-    return (inverse, fnp.sum(values > (share * values[..., 0])[..., None], -1)) if return_rank else inverse
+    return (inverse, fnp.sum(values > (share * largest)[..., None], -1)) if return_rank else inverse
 
 
 @mirrors

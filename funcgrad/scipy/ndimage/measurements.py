@@ -70,8 +70,6 @@ def _extremes(
     labels, index = shallow_copy(labels), shallow_copy(index)
     if not is_plain(labels, index):
         raise InputError(f"ndimage.{call}: labels and index say which elements to take, and must be plain arrays.")
-    if not backend.is_inexact(x):
-        x = fnp.astype(x, float)
     if labels is None:
         return of_one(x)
     labels = np.asarray(labels)
@@ -86,4 +84,4 @@ def _extremes(
     places[places == len(wanted)] = 0
     belongs = wanted[places] == labels
     found = of_each(flat, np.where(belongs, places, len(wanted)), len(wanted))
-    return fnp.where(np.isin(wanted, labels)[back], getitem(found, back), 0)
+    return fnp.where(np.isin(wanted, labels)[back], getitem(found, back), np.zeros((), backend.dtype_of(found)))

@@ -17,17 +17,15 @@ from funcgrad.transforms.stopping import stop_gradient
 Limits = tuple[Any, Any]
 
 
-def limits(bounds: Any, size: int) -> Limits | None:
+def limits(bounds: Any, size: int) -> Limits:
     """Return lower and upper bounds of ``size`` unknowns, from SciPy's ``Bounds`` or a pair of arrays or numbers."""
-    if bounds is None:
-        return None
     low, high = (bounds.lb, bounds.ub) if hasattr(bounds, "lb") else bounds
     return _spread(low, size), _spread(high, size)
 
 
-def pairs(bounds: Any, size: int) -> Limits | None:
+def pairs(bounds: Any, size: int) -> Limits:
     """Return lower and upper bounds from the form that ``minimize`` takes: a pair per unknown, None if unbounded."""
-    if bounds is None or hasattr(bounds, "lb"):
+    if hasattr(bounds, "lb"):
         return limits(bounds, size)
     if isinstance(bounds, (Tracer, np.ndarray)) and bounds.dtype != object:
         bounds = fnp.swapaxes(bounds, 0, 1)

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import funcgrad.numpy as fnp
+from funcgrad import backend
 from funcgrad.batching import BatchTrace, is_in_batch
 from funcgrad.core import is_in_transform
 from funcgrad.numpy.creation import as_value
@@ -54,7 +55,8 @@ class Constraint(NamedTuple):
     def value(self, x: Any) -> Any:
         """Return the constrained values at ``x`` as a vector."""
         y = self.fun(x, *self.args) if callable(self.fun) else fnp.atleast_2d(as_value(self.fun)) @ x
-        return fnp.reshape(fnp.astype(fnp.asarray(y), float), (-1,))
+        y = fnp.reshape(fnp.asarray(y), (-1,))
+        return y if backend.dtype_of(y).kind == "c" else fnp.astype(y, float)  # complex at SciPy's complex steps
 
 
 def as_constraints(constraints: Any) -> list[Constraint]:
@@ -71,7 +73,10 @@ def _as_constraint(given: Any) -> Constraint:
         args = given.get("args", ())
         high = 0.0 if given["type"].lower() == "eq" else np.inf
         return Constraint(given, given["fun"], 0.0, high, args if isinstance(args, tuple) else (args,))
-    return Constraint(given, given.fun if hasattr(given, "fun") else given.A, given.lb, given.ub, ())
+    if hasattr(given, "fun"):
+        return Constraint(given, given.fun, given.lb, given.ub, ())
+    matrix = given.A.toarray() if hasattr(given.A, "toarray") else given.A
+    return Constraint(given, matrix, given.lb, given.ub, ())
 
 
 def hoist_closure(call: str, one: Constraint, point: Any) -> Constraint:
@@ -136,17 +141,28 @@ def values_of(constraints: list[Constraint], x: Any) -> Any:
 
 
 def equations(
-    value: Callable[[Any], Any], constraints: list[Constraint], x: Any, within: Limits | None
+    value: Callable[[Any], Any], constraints: list[Constraint], x: Any, within: Limits | None, forces: Any = None
 ) -> tuple[Callable[[Any], Any], Any]:
-    """Return the equations of a minimum at ``x`` in unknowns and multipliers, and the root of these equations."""
+    """Return the equations of a minimum at ``x`` in unknowns and multipliers, and the root of these equations.
+
+    Args:
+        value: the function.
+        constraints: the constraints.
+        x: the minimum.
+        within: bounds of the unknowns.
+        forces: the multipliers of an interior-point method for all constrained values, then for all bounds; positive at
+            an upper limit. A distance to a limit, times its multiplier, is then a small number, not 0, so the distance
+            to an active one may be any that is less than the multiplier. None for other methods.
+    """
     size, slope = fnp.size(x), stop_gradient(grad(value)(x))
     fixed = stop_gradient(x)
     bounded = values_of(constraints, fixed)
     y, low, high = map(stop_gradient, bounded)
     jacobian = stop_gradient(jacrev(lambda x: values_of(constraints, x)[0])(x))
-    free = fnp.ones(size) if within is None else _is_inside(fixed, within)
+    push, push_of_bounds = (0.0, 0.0) if forces is None else (forces[: fnp.size(y)], forces[fnp.size(y) :])
+    free = fnp.ones(size) if within is None else _is_inside(fixed, within, push_of_bounds)
     equal = low == high
-    floor, ceiling = _at_limits(y, low, high)
+    floor, ceiling = _at_limits(y, low, high, push)
 
     def multipliers(holds: Any, free: Any) -> Any:
         return fnp.linalg.pinv(fnp.swapaxes(jacobian * fnp.where(holds, 1.0, 0.0)[:, None] * free, 0, 1)) @ (
@@ -162,7 +178,7 @@ def equations(
         kept = _independent(jacobian, free, holds)
         if within is not None and any_true(np.logical_not, kept == holds):
             left = lambda free: slope - fnp.matmul(multipliers(holds, free), jacobian)
-            held = _held_by_constraints(fixed, within, free, left, fnp.size(y))
+            held = _held_by_constraints(fixed, within, push_of_bounds, free, left, fnp.size(y))
             free = free + held
             within = tuple(fnp.where(held > 0, side, end) for side, end in zip((-np.inf, np.inf), within, strict=True))
             kept = _independent(jacobian, free, holds)
@@ -181,16 +197,17 @@ def equations(
     return equation, root
 
 
-def _at_limits(x: Any, low: Any, high: Any) -> tuple[Any, Any]:
+def _at_limits(x: Any, low: Any, high: Any, push: Any) -> tuple[Any, Any]:
     """Return whether each number is at its lower limit, and whether it is at its upper limit only."""
     near = ACTIVE_TOLERANCE * (1 + fnp.abs(x))
-    floor = x - low <= near
-    return floor, fnp.logical_and(high - x <= near, fnp.logical_not(floor))
+    floor = x - low <= fnp.maximum(near, -push)
+    return floor, fnp.logical_and(high - x <= fnp.maximum(near, push), fnp.logical_not(floor))
 
 
-def _is_inside(x: Any, within: Limits) -> Any:
+def _is_inside(x: Any, within: Limits, push: Any) -> Any:
     """Return 1 for each unknown that is not at a bound, else 0."""
-    return fnp.where(fnp.logical_or(*_at_limits(x, *map(stop_gradient, within))), 0.0, 1.0)
+    low, high = map(stop_gradient, within)
+    return fnp.where(fnp.logical_or(*_at_limits(x, low, high, push)), 0.0, 1.0)
 
 
 def _independent(jacobian: Any, free: Any, holds: Any) -> Any:
@@ -206,14 +223,14 @@ def _independent(jacobian: Any, free: Any, holds: Any) -> Any:
     return fnp.stack(kept) if kept else holds
 
 
-def _held_by_constraints(x: Any, within: Limits, free: Any, left: Callable[[Any], Any], most: int) -> Any:
+def _held_by_constraints(x: Any, within: Limits, push: Any, free: Any, left: Callable[[Any], Any], most: int) -> Any:
     """Return 1 for each unknown at a bound that would leave it without the constraints, else 0.
 
     Multipliers are unknown until the slopes in as many such unknowns determine them. ``left(free)`` is the slope that
     the multipliers leave, if they balance the slopes in the unknowns ``free``.
     """
     low, high = map(stop_gradient, within)
-    floor, ceiling = _at_limits(x, low, high)
+    floor, ceiling = _at_limits(x, low, high, push)
     held = fnp.zeros(fnp.size(x))
     for _ in range(most):
         slope = left(free + held)

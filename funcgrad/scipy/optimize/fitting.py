@@ -420,7 +420,7 @@ class _Curve:
     def _solve(self, problem: Problem, p0: Any, ydata: Any, sigma: Any, within: Any) -> Any:
         @functools.wraps(self.f)  # SciPy counts the parameters of ``f``
         def curve(xdata: Any, *p: Any) -> Any:
-            return problem(np.array(p, float))
+            return problem(np.array(p))  # complex for complex steps
 
         p0, sigma = (None if x is None else vector(_CALL, x) for x in (p0, sigma))
         whole = import_scipy(_CALL).curve_fit(

@@ -129,14 +129,16 @@ def minimize(
         slopes = {"jac": given.jac, "hess": given.hess, "hessp": given.hessp}
         under = for_scipy(problem, known, 1.0 * np.atleast_1d(start))
         found = import_scipy(call).minimize(given.fun, start, bounds=box, constraints=under, **slopes, **options)
-        return found.x, found
+        return np.concatenate([found.x, *found.v]) if is_interior else found.x, found
 
-    parts = [one[1:] for one in limited]
-    found = search(call, fun, args, (x0, None if fixed else within, parts), solve, guess)
+    parts, is_interior = [one[1:] for one in limited], bool(limited) and kind == "trust-constr"
+    found, forces = search(call, fun, args, (x0, None if fixed else within, parts), solve, guess), None
+    if is_interior and fnp.size(found.x) > size:  # false for a batch without examples
+        found, forces = found._replace(x=found.x[:size]), found.x[size:]
     if fixed and not depends((found.x, value(found.x), values_of(limited, found.x))):
         return found.result
     if limited:
-        equation, root = equations(value, limited, found.x, within)
+        equation, root = equations(value, limited, found.x, within, forces)
         x = differentiable_root(call, equation, found._replace(x=root), found.facts["success"])[:size]
     else:
         equation = bounded_stationarity(grad(value), found.x, within)

@@ -252,10 +252,11 @@ class SparseArray(InPlaceMethods):
         return found[0] if axis is None else found
 
     def count_nonzero(self, axis: Any = None) -> Any:
-        """Return the number of elements that are not zero."""
-        if axis is not None:
-            raise InputError(f"SparseArray.count_nonzero: axis must be None, got {axis}. Use A.toarray().")
-        return fnp.count_nonzero(canonical(self).values)
+        """Return the number of elements that are not zero, or that of each column (``axis=0``) or row (``axis=1``)."""
+        whole = canonical(self)
+        if axis is None:
+            return fnp.count_nonzero(whole.values)
+        return SparseArray.sum(whole.with_data(fnp.astype(whole.values != 0, int)), axis)
 
     def _deduped_data(self) -> Array:
         """Return one value for each position; SciPy's code calls this method."""

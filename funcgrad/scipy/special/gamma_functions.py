@@ -197,8 +197,8 @@ def factorial(n: ArrayLike, exact: bool = False, extend: str = "zero") -> Any:
     if exact:
         raise InputError(f"factorial: exact=True is for plain integers, got {describe(n)}. Leave it out.")
     n = as_value(n)
+    if extend == "complex":
+        return prim.gamma(fnp.where(n == -1, n - 1, n) + 1)  # NaN at all poles: ``gamma`` is infinite at 0
     if shape_of(n) or dtype_of(n).kind != "f":
         n = n * np.float64(1.0)  # SciPy computes arrays in double precision, a single number in its own dtype
-    if extend == "complex":
-        return prim.gamma(n + 1)
     return fnp.where(n < 0, 0.0, prim.gamma(fnp.where(n < 0, 0, n) + 1))

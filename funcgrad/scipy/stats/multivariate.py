@@ -120,7 +120,7 @@ class _MultivariateT(SciPyDistribution):
             x: vectors along the last axis.
             loc: the location; zeros by default.
             shape: a positive-definite matrix.
-            df: degrees of freedom, finite.
+            df: degrees of freedom; an infinite number, for a normal distribution, is a constant.
 
         Raises:
             LinAlgError: a matrix that is not positive definite. JAX arrays give NaN instead.
@@ -132,6 +132,8 @@ class _MultivariateT(SciPyDistribution):
             np.float64(-1.837877)
         """
         square, log_det, n = _gaussian_form("stats.multivariate_t", x, 0.0 if loc is None else loc, shape)
+        if is_plain(df) and np.all(np.isposinf(df)):
+            return -0.5 * (n * LOG_2PI + log_det + square)
         half = 0.5 * (df + n)
         start = fsp.gammaln(half) - fsp.gammaln(0.5 * df) - 0.5 * n * fnp.log(math.pi * df)
         return start - 0.5 * log_det - half * fnp.log1p(square / df)

@@ -14,6 +14,7 @@ from pathlib import Path
 import jax
 import numpy
 import pytest
+import scipy.signal
 
 import funcgrad as fg
 import funcgrad.interop.autograd as ag
@@ -48,8 +49,10 @@ from funcgrad.interop.autograd.extend import (
     register_notrace,
 )
 from funcgrad.interop.autograd.installing import InstallError
+from funcgrad.interop.autograd.numpy import numpy_vjps, numpy_wrapper
 from funcgrad.interop.autograd.numpy.numpy_boxes import ArrayBox
 from funcgrad.interop.autograd.numpy.numpy_vspaces import ArrayVSpace
+from funcgrad.interop.autograd.scipy.signal import convolve
 from funcgrad.interop.autograd.tracer import Node, new_box, trace, trace_stack
 from funcgrad.interop.autograd.util import toposort
 from funcgrad.optional import double_precision
@@ -1089,3 +1092,49 @@ def test_container_names_are_distinct_from_builtins():
         assert isinstance(theirs(), ours)
     assert "__getattr__" not in vars(np)
     assert np.polynomial.Polynomial is not None
+
+
+def test_helpers_of_rules():
+    ones, j = numpy.ones, 1j
+    narrow = numpy_wrapper.metadata(ones((3, 1)))
+    numpy.testing.assert_array_equal(
+        numpy_vjps.unbroadcast(ones((2, 3, 4)) * (8 + j), narrow), numpy.full((3, 1), 64.0)
+    )
+    assert numpy_vjps.repeat_to_match_shape(2.0, (), float, None, False) == (2.0, 1)
+    assert [type(numpy_vjps.match_complex(a, b)) for a, b in ((j, 2.0), (j, j), (1.0, 2.0), (1.0, j))] == [
+        complex, complex, float, float,
+    ]  # fmt: skip
+    numpy.testing.assert_array_equal(numpy_vjps.replace_zero(numpy.array([0.0, 2.0]), 7.0), [7.0, 2.0])
+    x, z, y = numpy.array([[1.0, 2.0, 3.0], [1.0, 2.0, 0.0], [1.0, 0.0, 3.0]])
+    numpy.testing.assert_array_equal(numpy_vjps.balanced_eq(x, z, y), [0.5, 1.0, 0.0])
+    numpy.testing.assert_array_equal(numpy_wrapper.concatenate_args(0, ones(1), 2 * ones(2)), [1.0, 2.0, 2.0])
+    made = numpy_wrapper.array_from_args((), {"dtype": numpy.float32}, 1.0, 2.0)
+    numpy.testing.assert_array_equal(made, numpy.array([1.0, 2.0], numpy.float32), strict=True)
+
+
+@pytest.mark.parametrize("mode", ["full", "valid"])
+def test_convolutions_whose_second_array_is_larger(mode):
+    rng = numpy.random.default_rng(0)
+    x, y = rng.normal(size=(2, 2, 3)), rng.normal(size=(4, 5, 6))
+    fun = lambda x, y: convolve(x, y, axes=([1, 2], [1, 2]), mode=mode)
+    want = numpy.array([[scipy.signal.convolve(a, b, mode=mode) for b in y] for a in x])
+    numpy.testing.assert_allclose(fun(x, y), want, rtol=1e-12, atol=1e-12)
+    fg.check_grads(fun, (x, y), order=1)
+
+
+def test_results_and_cotangents_of_other_structures_raise():
+    for found, says in (("text", "got str"), (None, "got None")):
+        with pytest.raises(InputError, match=says), pytest.warns(UserWarning, match="independent of input"):
+            ag.grad(lambda x, found=found: found)(1.0)
+    with pytest.raises(InputError, match="got a tuple"):
+        ag.grad(lambda x: (x,))(1.0)
+    with pytest.raises(ShapeError, match="different structures"):
+        vspace({"a": numpy.ones(2), "b": 1.0}).conformed({"a": numpy.ones(2)})
+    numpy.testing.assert_array_equal(ag.make_vjp(lambda x: 2.0 * x)(numpy.ones(2))[0]([1.0, 3.0]), [2.0, 6.0])
+
+
+def test_clip_with_options():
+    x = numpy.array([-1.0, 0.5, 2.0])
+    numpy.testing.assert_array_equal(
+        ag.elementwise_grad(lambda x: np.clip(x, 0.0, 1.0, dtype=float))(x), [0.0, 1.0, 0.0]
+    )

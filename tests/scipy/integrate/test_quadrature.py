@@ -618,3 +618,27 @@ def test_parameter_acting_in_small_part_of_box():
     np.testing.assert_allclose(jvp(grad(value), (HEIGHTS,), (HEIGHTS,))[1], slope, rtol=1e-4)
     batch = np.stack([HEIGHTS, 0.7 * HEIGHTS])
     np.testing.assert_allclose(vmap(grad(value))(batch), [slope, 0.7 * slope], rtol=1e-4)
+
+
+def test_infinite_traced_limits():
+    value, pullback = vjp(
+        lambda a, b, p: scipy.integrate.quad(lambda x: p * np.exp(-x * x), a, b)[0], -np.inf, np.inf, 2.0
+    )
+    assert value == pytest.approx(2.0 * np.sqrt(np.pi))
+    assert pullback(1.0) == (0.0, 0.0, pytest.approx(np.sqrt(np.pi)))
+
+
+def test_weighted_integrals_of_several_functions():
+    fun = lambda p: integrate.quad(lambda x: fnp.stack([p * x, x]), 0.0, 1.0, weight="cos", wvar=2.0)[0]
+    want = scipy.integrate.quad(lambda x: x, 0.0, 1.0, weight="cos", wvar=2.0)[0]
+    value, slope = jvp(fun, (2.0,), (1.0,))
+    np.testing.assert_allclose(value, [2 * want, want], rtol=1e-12)
+    np.testing.assert_allclose(slope, [want, 0.0], rtol=1e-12)
+
+
+def test_batches_without_examples():
+    single = lambda p: scipy.integrate.quad(lambda x: x * p * p, 0.0, 1.0)[0]
+    box = lambda p: scipy.integrate.cubature(lambda x: p * p * x[:, 0] * x[:, 1], [0.0, 0.0], [1.0, 1.0]).estimate
+    for fun in (single, box):
+        for transformed in (fun, grad(fun), grad(grad(fun))):
+            assert vmap(transformed)(np.zeros(0)).shape == (0,)

@@ -9,7 +9,7 @@ import scipy.integrate
 from helpers import differences
 
 import funcgrad.numpy as fnp
-from funcgrad import check_grads, grad, hessian, jacfwd, jacrev, jvp, vmap
+from funcgrad import check_grads, grad, hessian, jacfwd, jacrev, jvp, vjp, vmap
 from funcgrad.errors import ConvergenceError, InputError, ShapeError, StagingError
 from funcgrad.optional import double_precision
 from funcgrad.scipy import integrate
@@ -259,3 +259,80 @@ def test_invalid_fixed_quad_and_sample_rules_raise():
     for n in (1, 2):
         traced = vmap(lambda y: integrate.cumulative_simpson(y, initial=0.0))(np.ones((1, n)))[0]
         np.testing.assert_allclose(traced, scipy.integrate.cumulative_simpson(np.ones(n), initial=0.0))
+
+
+@pytest.mark.parametrize("adjoint", [False, True])
+@pytest.mark.parametrize("steps", [None, 2])
+def test_odeint_at_one_time_is_the_first_value(steps, adjoint):
+    fun = lambda y, t, k: integrate.odeint(lambda y, t, k: -k * y, y, t, (k,), steps=steps, adjoint=adjoint)
+    start, time = np.array([1.0, 2.0]), np.array([0.5])
+    value, pullback = vjp(fun, start, time, 2.0)
+    np.testing.assert_array_equal(value, [start])
+    of_start, of_time, of_rate = pullback(np.array([[3.0, 4.0]]))
+    np.testing.assert_array_equal(of_start, [3.0, 4.0])
+    assert of_time == 0
+    assert of_rate == 0
+    np.testing.assert_array_equal(jvp(fun, (start, time, 2.0), (start, time, 1.0))[1], [start])
+
+
+#: A short pulse, which steps of 0.1 do not resolve, and the logarithm of the factor by which it changes the solution.
+PULSE, FACTOR = (lambda y, t, k: k * 40.0 * np.exp(-(((t - 3.0) * 40.0) ** 2)) * y), np.sqrt(np.pi)
+
+
+@pytest.mark.parametrize("start", [1.0, 1.0 + 0.5j], ids=["JAX", "complex"])
+def test_portable_steps_are_repeated_shorter(start):
+    def fun(k, **options):
+        y = np.array([start]) if isinstance(start, complex) else jnp.array([start])
+        return integrate.odeint(pulse, y, np.array([0.0, 6.0]), (k,), hmax=0.1, rtol=1e-6, atol=1e-6, **options)[-1, 0]
+
+    pulse = PULSE
+    want = start * np.exp(1.3 * FACTOR)
+    np.testing.assert_allclose(fun(1.3), want, rtol=1e-4)
+    np.testing.assert_allclose(grad(lambda k: fun(k).real)(1.3), FACTOR * want.real, rtol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("slope", "options"),
+    [
+        (lambda y, t: y * y, {}),
+        (lambda y, t: np.nan * y, {}),
+        (lambda y, t: 1j * y, {"mxstep": 3}),
+        (lambda y, t: PULSE(y, t + 2.0, 1.0), {"mxstep": 25, "hmax": 0.1}),
+    ],
+    ids=["a pole", "NaN", "few steps", "few repeated steps"],
+)
+def test_portable_steps_give_up(slope, options):
+    with pytest.raises(ConvergenceError, match="the steps are too many or too small"):
+        integrate.odeint(slope, np.array([1.0 + 0.0j]), np.array([0.0, 20.0]), **options)
+
+
+def test_shapes_of_portable_slopes():
+    with pytest.raises(ShapeError, match=r"func must return an array like y, got complex128\[3\], expected \[1\]"):
+        integrate.odeint(lambda y, t: np.ones(3) + 0j, np.array([1.0 + 0j]), np.array([0.0, 2.0]))
+
+
+@pytest.mark.parametrize("tfirst", [False, True])
+def test_odeint_with_jacobian(tfirst):
+    def fun(k, by_args):
+        slope, jacobian = (lambda t, y, q: -q * y), (lambda t, y, q: -q * np.eye(2))
+        turned = lambda f: f if tfirst else lambda y, t, q: f(t, y, q)
+        closing = lambda f: (lambda t, y: f(t, y, k)) if tfirst else lambda y, t: f(t, y, k)
+        two = [turned(f) if by_args else closing(f) for f in (slope, jacobian)]
+        options = {"args": (k,)} if by_args else {}
+        return scipy.integrate.odeint(two[0], [1.0, 2.0], [0.0, 0.5, 1.0], Dfun=two[1], tfirst=tfirst, **options)[-1]
+
+    for by_args in (False, True):
+        value, slope = jvp(lambda k: fun(k, by_args), (1.5,), (1.0,))  # noqa: B023
+        np.testing.assert_array_equal(value, fun(1.5, by_args))
+        np.testing.assert_allclose(slope, [-np.exp(-1.5), -2 * np.exp(-1.5)], rtol=1e-6)
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1])
+def test_first_values_of_running_integrals(axis):
+    y = np.random.default_rng(0).normal(size=(3, 5, 4))
+    first = np.take(y, [0], axis) + 1.0
+    fun = lambda y, first: scipy.integrate.cumulative_simpson(y, dx=0.3, axis=axis, initial=first)
+    np.testing.assert_allclose(vjp(fun, y, first)[0], fun(y, first), rtol=1e-13)
+    check_grads(fun, (y, first), order=1)
+    with pytest.raises(ShapeError, match="x must be as long as y"):
+        grad(lambda x: scipy.integrate.cumulative_simpson(np.ones(4), x=x).sum())(np.arange(3.0))

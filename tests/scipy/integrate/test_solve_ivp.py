@@ -25,7 +25,7 @@ from funcgrad import (
     value_and_grad,
     vmap,
 )
-from funcgrad.errors import ConcretizationError, InputError, ShapeError, StagingError
+from funcgrad.errors import ConcretizationError, ConvergenceError, InputError, ShapeError, StagingError
 from funcgrad.optional import double_precision
 from funcgrad.scipy import integrate, optimize
 from funcgrad.scipy.integrate.ivp import iterations, products, records
@@ -887,3 +887,82 @@ def test_jacobian_that_closes_over_parameters_in_vmap(method):
     slopes = [grad(last)(row) for row in rows]
     np.testing.assert_allclose(vmap(grad(last))(rows), slopes, rtol=1e-12)
     np.testing.assert_allclose(slopes[0], differences(last, rows[0], 1e-3), rtol=1e-6)
+
+
+@pytest.mark.parametrize("method", ["RK23", "RK45", "DOP853", "Radau", "BDF", "LSODA"])
+def test_intervals_of_length_zero(method):
+    solve = lambda y, **options: scipy.integrate.solve_ivp(lambda t, y: -y, (0.5, 0.5), y, method, **options)
+    start = np.array([1.0, 2.0])
+    for found in (lambda y: solve(y).y[:, -1], lambda y: solve(y, dense_output=True).sol(0.5)):
+        np.testing.assert_array_equal(found(start), start)
+        np.testing.assert_array_equal(jacrev(found)(start), np.eye(2))
+        np.testing.assert_array_equal(jacfwd(found)(start), np.eye(2))
+
+
+@pytest.mark.parametrize("form", [np.asarray, scipy.sparse.csr_array, scipy.sparse.csc_matrix])
+@pytest.mark.parametrize("method", ["BDF", "Radau"])
+def test_constant_jacobians_of_traced_values(method, form):
+    n = 6
+    laplacian = np.roll(np.eye(n), 1, 0) + np.roll(np.eye(n), -1, 0) - 2 * np.eye(n)
+    start = np.sin(np.arange(n)) + 1.0
+
+    def last(p, jac):
+        options = {"method": method, "rtol": 1e-8, "atol": 1e-10, "jac": jac(p)}
+        return scipy.integrate.solve_ivp(lambda t, y: p * (laplacian @ y), (0.0, 0.5), start, **options).y[3, -1]
+
+    want = (last(1.0 + 1e-4, lambda p: None) - last(1.0 - 1e-4, lambda p: None)) / 2e-4
+    for jac in (lambda p: form(laplacian) * p, lambda p: lambda t, y: form(laplacian) * p):
+        assert grad(last)(1.0, jac) == pytest.approx(want, rel=1e-6)
+
+
+def test_no_requested_times():
+    late = lambda t, y: y[0] - 0.5
+    late.terminal = True
+    for options in ({"t_eval": []}, {"t_eval": [4.0, 5.0], "events": late}):
+        fun = lambda k: scipy.integrate.solve_ivp(lambda t, y: -k * y, (0.0, 5.0), [1.0], **options).y  # noqa: B023
+        assert np.shape(jvp(fun, (1.0,), (1.0,))[1]) == np.shape(fun(1.0)) == (0,)
+
+
+def test_backwards_in_pieces():
+    fun = lambda k, **how: (
+        integrate.solve_ivp(lambda t, y: -k * y, (1.0, 0.0), [1.0], t_eval=[0.9, 0.1], **how).y[0].sum()
+    )
+    assert grad(lambda k: fun(k, budget=2))(1.0) == pytest.approx(grad(fun)(1.0), rel=1e-12)
+
+
+@pytest.mark.parametrize("method", ["RK45", "BDF", "Radau", "LSODA"])
+def test_slopes_that_depend_on_python_branches(method):
+    """The branches differ in a value, not in the solution."""
+
+    def last(k, branches):
+        def slope(t, y):
+            return -k * y if not branches or float(y[0]) > 0.5 else (-2.0 * k * y) / 2.0
+
+        return scipy.integrate.solve_ivp(slope, (0.0, 1.5), [1.0, 0.3], method, rtol=1e-9, atol=1e-10).y[0, -1]
+
+    for transformed in (lambda b: grad(last)(1.0, b), lambda b: jvp(lambda k: last(k, b), (1.0,), (1.0,))[1]):
+        assert transformed(True) == pytest.approx(transformed(False), rel=1e-9)
+
+
+def test_wrong_calls_raise():
+    sparsity = scipy.sparse.eye_array(3)
+    start = np.ones(12)
+    for error, says, fun in (
+        (InputError, "fun must return a tree like y0", lambda p: integrate.solve_ivp(
+            lambda t, y: [p * y["a"]], (0.0, 1.0), {"a": np.ones(1)}).y["a"]),
+        (ShapeError, "jac_sparsity must be a square matrix", lambda p: scipy.integrate.solve_ivp(
+            lambda t, y: p * y, (0.0, 1.0), start, "BDF", jac_sparsity=sparsity).y),
+        (ShapeError, "t must be a number or a vector", lambda p: scipy.integrate.solve_ivp(
+            lambda t, y: p * y, (0.0, 1.0), start, dense_output=True).sol(np.ones((2, 2)))),
+    ):  # fmt: skip
+        with pytest.raises(error, match=says):
+            jvp(fun, (1.0,), (1.0,))
+    with pytest.raises(InputError, match="a batch without an example"):
+        vmap(lambda p: scipy.integrate.solve_ivp(lambda t, y: p * y, (0.0, 1.0), [1.0]).y)(np.zeros(0))
+
+
+def test_adjoint_equation_without_solution():
+    """The slope is infinite at rest, so the adjoint equation has no solution."""
+    rest = lambda p: integrate.solve_ivp(lambda t, y: p * np.sqrt(np.abs(y)), (0.0, 1.0), [0.0], adjoint=True).y[0, -1]
+    with np.errstate(all="ignore"), pytest.raises(ConvergenceError, match="the adjoint equation was not solved"):
+        grad(rest)(1.0)

@@ -212,3 +212,23 @@ def test_repeated_eigenvalues_of_general_matrices(values):
 def test_eigenvalues_alone_of_a_pair_of_matrices():
     f = lambda x: linalg.eigsh(stiffness(x), k=3, M=masses(x), sigma=0.0, v0=START, return_eigenvectors=False)
     np.testing.assert_allclose(jacobian(f)(X), differences(f, X, 1e-4), rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("kind", ["the matrix", "both", "neither"])
+def test_linear_operators_with_a_traced_second_matrix(kind):
+    weights = scipy.sparse.csr_array(np.diag([1.0, 2.0, 3.0]))
+    operator = linalg.LinearOperator((3, 3), matvec=lambda x: weights @ x, dtype=float)
+
+    def least(x):
+        M = scipy.sparse.csr_array(np.diag([4.0, 5.0, 6.0])) * x[0] + scipy.sparse.csr_array(
+            np.eye(3, k=1) + np.eye(3, k=-1)
+        )
+        traced = linalg.LinearOperator((3, 3), matvec=lambda y: M @ y, dtype=float)
+        A = weights if kind == "neither" else operator
+        return linalg.eigsh(A, 1, traced if kind == "both" else M, v0=np.ones(3))[0][0]
+
+    dense = lambda x: np.linalg.eigvals(
+        np.linalg.solve(np.diag([4.0, 5.0, 6.0]) * x[0] + np.eye(3, k=1) + np.eye(3, k=-1), np.diag([1.0, 2.0, 3.0]))
+    ).real.max()
+    x = np.array([1.3])
+    np.testing.assert_allclose(grad(least)(x), differences(dense, x), rtol=1e-7)

@@ -9,6 +9,7 @@ from helpers import differences, identical, traced
 
 from funcgrad import check_grads, grad, jit, vmap
 from funcgrad.errors import InputError, ShapeError
+from funcgrad.scipy import sparse
 
 ROWS, COLUMNS = np.array([0, 2, 1, 1, 2, 2, 0, 0]), np.array([0, 0, 1, 2, 2, 2, 2, 0])
 VALUES, WEIGHTS = np.array([4.0, 0.2, 3.0, 0.5, 2.0, 1.5, 0.3, 1.0]), np.array([[1.0, 2, 3], [4, 5, 6], [7, 8, 10]])
@@ -48,6 +49,11 @@ def own_diagonals(A):
     A.setdiag(A.data[0], k=-1)
     A.setdiag(A.data[1:2] ** 2, k=1)
     return weighed(A)
+
+
+def written(A, row, column, values):
+    A[row, column] = values
+    return A
 
 
 def scaled(A):
@@ -100,6 +106,10 @@ METHODS = {
     "setdiag of traced": own_diagonals,
     "without loops": without_loops,
     "in place": scaled,
+    "sorted_indices": lambda A: changed("sort_indices")(A.tocsr().sorted_indices()),
+    "repeated writes": lambda A: weighed(written(A.tocsr(), [0, 0, 1], [2, 2, 1], A.data[:3] ** 2)),
+    "copies": lambda A: weighed(A) + weighed(written(A.tocsr().transpose(copy=True), 0, 2, weighed(A))),
+    "counted by axis": lambda A: weighed(A) * A.count_nonzero(axis=1)[2] + A.trace() * A.count_nonzero(axis=0)[2],
     "sort_indices": lambda A: changed("sort_indices")(A.tocsr()),
     "nonzero": lambda A: weighed(A) * A.nonzero()[0].sum() + A.data[0] * A.nonzero()[1].sum(),
     "order": lambda A: A.tocsr().has_sorted_indices * A.sum() ** 2 + A.tocsr().has_canonical_format,
@@ -415,6 +425,49 @@ def test_power_of_sparse_matrix_is_matrix_power():
 def without_zeros(A):
     A.eliminate_zeros()
     return A
+
+
+def test_writes_to_positions_with_several_values():
+    def fun(x):
+        A = scipy.sparse.csr_array((1.0 * x, [0, 0, 1, 2, 0], [0, 2, 3, 5]), shape=(3, 3))
+        A[[0, 1], [0, 1]] = x[:2] ** 2
+        return A.toarray() * x[4] + A.nnz
+
+    x = np.arange(1.0, 6.0)
+    np.testing.assert_array_equal(traced(fun, x), fun(x))
+    check_grads(fun, (x,), order=2)
+
+
+@pytest.mark.parametrize("value", [np.ones((3, 3)), "itself"], ids=["dense", "sparse"])
+def test_products_in_place_with_matrices(value):
+    def fun(x):
+        A = scipy.sparse.csr_array((1.0 * x, PAIRS), shape=(3, 3))
+        A *= A.copy() if isinstance(value, str) else value
+        A = A / 2.0 if scipy.sparse.issparse(A) else A
+        return A.toarray() if hasattr(A, "toarray") else A
+
+    np.testing.assert_array_equal(traced(fun, VALUES), fun(VALUES))
+    check_grads(fun, (VALUES,), order=2)
+
+
+def test_matrices_of_funcgrad_remove_zeros_that_were_written():
+    def fun(x):
+        A = sparse.csr_array((1.0 * x, *UNSORTED), shape=(3, 3))
+        A[0, 2] = 0.0
+        A[1, 1] = x[0] * x[1]
+        A.sort_indices()
+        assert "<SparseArray 3 x 3, 7 values of float64>" in repr(A)
+        A.eliminate_zeros()
+        B = A.copy()
+        B[0, 0] = 7.0
+        assert A.tocoo() is A
+        return A.data @ np.arange(1.0, A.nnz + 1) + B.transpose(copy=True).toarray()[0, 0] * x[2]
+
+    x = np.arange(1.0, 8.0)
+    assert traced(fun, x) == np.array([2.0, 4.0, 2.0, 7.0, 6.0, 5.0]) @ np.arange(1.0, 7.0) + 21.0
+    check_grads(fun, (x,), order=2)
+    with pytest.raises(InputError, match="a traced value that is zero now may have a derivative"):
+        grad(fun)(np.zeros(7))
 
 
 def test_invalid_calls_raise():

@@ -1,10 +1,12 @@
 """Nearest neighbours by SciPy's trees in unchanged programs: values, derivatives, batches, recordings, JAX."""
 
+import copy
+
 import jax
 import numpy as np
 import pytest
 from helpers import differences
-from scipy.spatial import KDTree, cKDTree
+from scipy.spatial import ConvexHull, KDTree, cKDTree
 
 from funcgrad import grad, hessian, jacfwd, jacrev, jit, vjp, vmap
 from funcgrad.errors import ConcretizationError, ShapeError
@@ -101,3 +103,12 @@ def test_invalid_calls_raise():
     with pytest.raises(AttributeError, match="count_neighbors of traced points"):
         grad(lambda x: spatial.KDTree(x).count_neighbors(TREE, 0.3) * x.sum())(X)
     assert spatial.KDTree(POINTS).count_neighbors(TREE, 0.3) == TREE.count_neighbors(TREE, 0.3)
+
+
+def test_copies_of_trees_and_hulls():
+    points = np.random.default_rng(0).normal(size=(8, 2))
+    near = lambda p, tree=lambda p: p: tree(KDTree(p)).query(np.zeros(2))[0]
+    area = lambda p, hull=lambda p: p: hull(ConvexHull(p)).volume
+    for fun in (near, area):
+        for copied in (copy.copy, copy.deepcopy):
+            np.testing.assert_array_equal(grad(lambda p: fun(p, copied))(points), grad(fun)(points))  # noqa: B023

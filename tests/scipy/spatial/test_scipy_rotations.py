@@ -255,3 +255,27 @@ REFUSED = [
 def test_errors_name_a_remedy(error, match, fun):
     with pytest.raises(error, match=match):
         grad(lambda x: (fun(x), fnp.sum(x))[1])(np.arange(1.0, 5.0))
+
+
+def test_reduction_without_groups_is_the_rotation():
+    def fun(x):
+        turn = scipy.spatial.transform.Rotation.from_rotvec(x)
+        same, left, right = turn.reduce(return_indices=True)
+        assert left is right is None
+        return turn.reduce().as_rotvec() + same.as_rotvec()
+
+    x = np.array([0.1, 0.2, 1.7])
+    np.testing.assert_allclose(traced(fun, x), 2 * x, rtol=1e-12)
+    np.testing.assert_allclose(jacrev(fun)(x), 2 * np.eye(3), atol=1e-12)
+
+
+def test_slerp_at_no_times_and_under_jit():
+    def fun(x, times):
+        turns = Rotation.from_rotvec(fnp.stack([x, 2 * x]))
+        return Slerp([0.0, 1.0], turns)(times).as_rotvec()
+
+    x = np.array([0.1, 0.2, 0.7])
+    assert jvp(lambda x: fun(x, np.zeros(0)), (x,), (x,))[1].shape == (0, 3)
+    got = jax.jit(jax.jacfwd(lambda x: fun(x, x[0])))(x)
+    want = (1 + x[0]) * np.eye(3) + np.outer(x, [1.0, 0.0, 0.0])
+    np.testing.assert_allclose(got, want, atol=1e-6)

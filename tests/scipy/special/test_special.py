@@ -15,6 +15,7 @@ import pytest
 import scipy.linalg
 import scipy.signal
 import scipy.special
+import scipy.stats
 from helpers import close_leaves
 
 import funcgrad.numpy as fnp
@@ -671,3 +672,62 @@ def test_noncentral_densities_where_factors_overflow():
     x, dfn = 1e-300, 0.001
     assert grad(fsp.ncfdtr, 3)(dfn, 1e6, 1.0, x) == pytest.approx(dfn / 2 / x * fsp.ncfdtr(dfn, 1e6, 1.0, x), rel=1e-9)
     assert np.isfinite([grad(fsp.chndtr, i)(1e-300, 3.0, 1000.0) for i in range(3)]).all()
+
+
+@pytest.mark.parametrize(
+    "n",
+    [2.5, np.array([-2.5, 0.5, 4.0]), np.array([1.5 + 1.0j, -0.5j]), np.ones(2, np.float32), np.array([2.0 + 1.0j])],
+)
+def test_factorial_of_complex_and_negative_numbers(n):
+    factorial = lambda x: scipy.special.factorial(x, extend="complex")
+    got, slope = jvp(factorial, (n,), (np.ones_like(n)[()],))
+    np.testing.assert_allclose(got, factorial(n), rtol=1e-14 if got.dtype.itemsize > 4 else 1e-6)
+    assert got.dtype == factorial(n).dtype
+    np.testing.assert_allclose(slope, scipy.special.gamma(n + 1) * scipy.special.psi(n + 1), rtol=1e-6)
+
+
+def test_factorial_at_its_poles():
+    factorial = lambda x: scipy.special.factorial(x, extend="complex")
+    n = np.array([-1.0, -2.0, 0.0])
+    got = vjp(factorial, n)[0]
+    np.testing.assert_array_equal(got, factorial(n))
+    assert np.isnan(grad(factorial)(-1.0))
+    assert np.isnan(jvp(factorial, (-1.0,), (1.0,))[1])
+    with pytest.raises(InputError, match="exact=True is for plain integers"):
+        grad(lambda x: scipy.special.factorial(x, exact=True))(3.0)
+
+
+@pytest.mark.parametrize("name", ["spherical_jn", "spherical_yn", "spherical_in", "spherical_kn"])
+@pytest.mark.parametrize("derivative", [False, True])
+def test_spherical_functions_truncate_orders(name, derivative):
+    fun, z = getattr(scipy.special, name), np.array([0.5, 1.7, 4.0])
+    n = np.array([0.5, 1.0, 2.9])
+    got, slope = jvp(lambda z: fun(n, z, derivative), (z,), (np.ones(3),))
+    np.testing.assert_allclose(got, fun(n, z, derivative), rtol=1e-13)
+    want = jvp(lambda z: fun(np.array([0, 1, 2]), z, derivative), (z,), (np.ones(3),))[1]
+    np.testing.assert_allclose(slope, want, rtol=1e-13)
+
+
+def test_third_derivatives_of_betainc_and_stdtr():
+    def along(fun, i):
+        return lambda *args: jvp(
+            fun, args, tuple([np.ones_like(a) if i == j else np.zeros_like(a) for j, a in enumerate(args)])
+        )[1]
+
+    a, b, x = np.array([0.7, 2.5]), np.array([1.5, 0.6]), np.array([0.3, 0.8])
+    of_both = along(along(fsp.betainc, 0), 1)
+    step = 1e-4 * np.ones(2)
+    want = (of_both(a, b, x + step) - of_both(a, b, x - step)) / 2e-4
+    for order in ((0, 1, 2), (2, 0, 1), (1, 2, 0)):
+        fun = fsp.betainc
+        for i in order:
+            fun = along(fun, i)
+        np.testing.assert_allclose(fun(a, b, x), want, rtol=1e-5)
+    v, t = np.array([2.5, 30.0]), np.array([0.7, -1.2])
+    density = along(along(lambda v, t: scipy.stats.t.pdf(t, v), 0), 0)(v, t)
+    np.testing.assert_allclose(along(along(along(fsp.stdtr, 0), 0), 1)(v, t), density, rtol=1e-9)
+
+
+def test_complex_airye_has_no_derivative():
+    with pytest.raises(NotDifferentiableError, match="no derivative in complex z, got a traced complex z"):
+        jvp(lambda z: scipy.special.airye(z)[0], (1.0 + 1.0j,), (1.0 + 0.0j,))

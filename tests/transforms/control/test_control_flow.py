@@ -1147,3 +1147,40 @@ def test_error_of_forward_mode_of_a_pullback_in_a_compiled_body_names_the_remedy
     with pytest.raises(NotDifferentiableError, match=r"has no forward mode for functions with a pullback .* jacrev\("):
         wrap(lambda x: jvp(fun, (x,), (1.0,))[1])(0.5)
     assert_close(jacrev(grad(fun))(0.5), jacrev(grad(lambda x: fnp.exp(-((x * 0.3) ** 2))))(0.5))
+
+
+def test_switch_with_one_branch():
+    fun = lambda x: control.switch(3, [lambda x: x**2], x)
+    assert grad(fun)(2.0) == 4.0
+    np.testing.assert_array_equal(vmap(grad(fun))(np.array([1.0, 2.0])), [2.0, 4.0])
+
+
+def test_associative_scan_of_nothing():
+    assert control.associative_scan(lambda a, b: a + b, {}) == {}
+
+
+def test_python_numbers_as_carry():
+    """A number takes the dtype of a first value that has one; a first value without one takes that of the number."""
+    found = control.fori_loop(0, 3, lambda i, c: 1, np.float32(2.0))
+    assert (found, type(found)) == (1.0, np.float32)
+    last, rows = control.scan(lambda c, y: (2.0, c * y), np.float32(1.0), np.arange(3, dtype=np.float32))
+    assert type(last) is np.float32
+    np.testing.assert_array_equal(rows, np.array([0.0, 2.0, 4.0], np.float32), strict=True)
+    assert control.scan(lambda c, y: (c + 1.5, c), 1, np.arange(3))[0] == 5.5
+    assert control.scan(lambda c, y: (c * 1j, c), 1.5, np.arange(3))[0] == -1.5j
+    assert jax.jit(lambda n: control.fori_loop(0, n, lambda i, c: c + 1.5, 1))(3) == 5.5
+    for other in ("a", object()):
+        with pytest.raises(InputError, match="fori_loop: the carry is not an array or a number"):
+            control.fori_loop(0, 3, lambda i, c: other, 1.0)  # noqa: B023
+
+
+def test_loops_that_close_over_values_of_jax():
+    """The first step shows that values are unknown; the loop is then staged."""
+    fun = lambda n: control.while_loop(lambda c: c[0] < 4, lambda c: (c[0] + 1, c[1] * n), (0, 1.0))[1]
+    assert jax.jit(fun)(3.0) == 81.0
+    assert jax.jit(jax.jacfwd(fun))(3.0) == 108.0
+
+
+def test_staged_loops_of_integers_have_no_derivative():
+    fun = lambda x: x * control.scan(lambda c, y: (c + fnp.astype(x, int), None), 0, np.arange(3))[0]
+    assert jax.jit(grad(fun))(3.0) == 9.0

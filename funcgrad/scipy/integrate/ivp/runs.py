@@ -146,6 +146,8 @@ class Runs:
                 )
             sparsity = options.pop("jac_sparsity", None)
             options["jac"] = exact_jacobian(self.flow, sparsity if self.scheme.sparse else None, values)
+        elif given is not None:
+            options["jac"] = _constant(given)
         return options
 
     def _make_record(self, notes: list[Any], result: Any, t0: float, y0: Any, dense: bool, values: Any) -> Record:
@@ -159,6 +161,7 @@ class Runs:
             n = self.packing.real(np.atleast_1d(y0)).shape[-1]
             rows = np.zeros((2, 1, n)) + self.packing.real(y0)
             empty = {name: np.zeros(shape) for name, shape in _SHAPES.items()}
+            empty["P"] = empty["TS"] = np.ones((1, 1, 1))  # the state after it, and within it, is that before it
             return Record(
                 rows, np.zeros((1, 1, n)), **empty, origin=np.array([t0]), scale=np.ones(1), first=0.0,
                 times=np.array([t0, t0]), result=result,
@@ -168,8 +171,8 @@ class Runs:
         return Record(**{"first": 0.0, **made}, times=times, result=result)
 
 
-#: Shapes of the relations of a step that changes nothing.
-_SHAPES = {"T": (1, 1), **dict.fromkeys(("U", "V", "P", "Q", "TS", "TX"), (1, 1, 1))}
+#: Shapes of the relations that are zero in a step that changes nothing.
+_SHAPES = {"T": (1, 1), **dict.fromkeys(("U", "V", "Q", "TX"), (1, 1, 1))}
 
 
 def clear_solvers(method: Any, solvers: list[Any]) -> None:

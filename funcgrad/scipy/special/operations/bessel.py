@@ -110,8 +110,6 @@ def _scaled_k_integral(xp: Any, v: Any, x: Any, *, order: int) -> Any:
     ``sinh(v * t)`` (DLMF 10.32.9). The integrand is analytic and even. Therefore the trapezoidal rule needs only as
     many points as the width of the peak, at ``asinh(v / x)``, requires: its error is below rounding.
     """
-    if xp is not np:
-        special(xp, "kve")  # raises for JAX arrays: JAX has no such function
     if any(np.asarray(a).dtype.kind == "c" for a in (v, x)):
         return _by_differences("kve")(xp, v, x, order=order)
     return in_double(np, lambda v, x: _folded_sum(v, x, order), v, x)
@@ -157,8 +155,6 @@ def _scaled_i(xp: Any, v: Any, x: Any, *, order: int) -> Any:
     differences around v = 0 vanish exactly, and the small derivative of the other term remains.
     """
     plain = _by_differences("ive", regular=True)(xp, v, x, order=order)
-    if xp is not np or any(np.asarray(a).dtype.kind == "c" for a in (v, x)):
-        return plain
 
     def even(u: Any, x: Any) -> Any:
         size = np.abs(u)

@@ -152,7 +152,7 @@ airye_tail: Operation = pointwise(
 def _airye_slopes(x: Any, ans: Any) -> tuple[Any, ...]:
     """Return the slopes. Scales: ``exp(2/3 * x**1.5)`` for Ai (NaN if x < 0), its inverse for Bi (1 if x < 0)."""
     if is_complex(x):
-        refused("airye", "a complex z", "The scaling is not analytic: take airy")()
+        refused("airye", "complex z", "The scaling is not analytic: take airy")()
     far = greater(x, _AIRY_FROM)
     none = not may_hold(far)
     near = where(less_equal(x, 0), 0, x) if none else where(logical_or(less_equal(x, 0), far), 0, x)

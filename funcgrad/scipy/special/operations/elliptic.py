@@ -73,8 +73,6 @@ def _quadrature(rise: int, powers: tuple[float, ...], *args: Any) -> Any:
 
 
 def _carlson(xp: Any, *args: Any, rise: int, powers: tuple[float, ...]) -> Any:
-    if xp is not np:
-        special(xp, "elliprf")  # raises for JAX arrays: JAX has no such function
     if any(dtype_of(a).kind == "c" for a in args):
         refused("ellipr*", "complex input", "Only real arguments have a derivative")()
     return in_double(np, lambda *args: _quadrature(rise, powers, *args), *args)
@@ -221,8 +219,6 @@ ellipe: Operation = scipy_operation("ellipe", dx=lambda x: _integral(-0.25, (0.5
 
 def _legendre_integral(xp: Any, phi: Any, m: Any, *, k: int, q: int) -> Any:
     """Return the integral from 0 to phi of ``sin(t)**(2 * k) * (1 - m * sin(t)**2)**(-q / 2)``, by half turns."""
-    if xp is not np:
-        special(xp, "ellipkinc")  # raises for JAX arrays: JAX has no such function
     powers = (0.5, q / 2, k + 1 - q / 2)
 
     def computed(phi: Any, m: Any) -> Any:

@@ -171,9 +171,6 @@ def _by_recurrence(a: Any, b: Any, x: Any, orders: tuple[int, int, int]) -> Any:
 
 
 def _hyperu_partial(xp: Any, a: Any, b: Any, x: Any, *, orders: tuple[int, int, int]) -> Any:
-    if xp is not np:
-        special(xp, "hyperu")  # raises for JAX arrays: JAX has no such function
-
     def partial(a: Any, b: Any, x: Any) -> Any:
         a, b, x = np.broadcast_arrays(a, b, x)
         above = a > _LEAST
