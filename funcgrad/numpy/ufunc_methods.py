@@ -285,7 +285,7 @@ def _by_object(self: Ufunc, method: str, args: tuple[Any, ...], out: Any = None,
     outs = out if type(out) is tuple else (out,)
     for x in (*args, *outs):
         if issubclass(type(x), Proxy):
-            if outs != (None,):
+            if any(place is not None for place in outs):
                 options["out"] = outs
             given = {name: value for name, value in options.items() if name == "axis" or not _is_default(name, value)}
             return x.compute_ufunc(self.ufunc, method, args, given)

@@ -159,6 +159,10 @@ class Matrix(Proxy):
         """Return the array."""
         return self._val
 
+    def as_target(self) -> Any:
+        """Return the array, which shares the memory of the matrix."""
+        return self._val
+
     def as_operand(self) -> Any:
         """Refuse the matrix: NumPy functions without a known rule may differ for matrices and arrays."""
         raise _unknown_rule_error(self)
