@@ -318,7 +318,7 @@ class ArrayObject(Proxy, metaclass=_ArrayClass):
         return array_of(x) in self._val
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}{repr(self._val).removeprefix('array')}"
+        return text_of_class(type(self).__name__, self._val)
 
     def __str__(self) -> str:
         return str(self._val)
@@ -363,6 +363,20 @@ _REFLECTED = {
     **{"less": "__gt__", "less_equal": "__ge__", "greater": "__lt__", "greater_equal": "__le__"},
     **{"equal": "__eq__", "not_equal": "__ne__"},
 }
+
+
+def text_of_class(name: str, x: Any) -> str:
+    """Return ``repr`` of the array ``x`` as of one of the class ``name``.
+
+    Example:
+        >>> text_of_class("Signal", np.ones(2))
+        'Signal([1., 1.])'
+    """
+    text = repr(x)
+    if not text.startswith("array"):  # a traced value
+        return f"{name}({text})"
+    first, *lines = text.split("\n")
+    return "\n".join([name + first.removeprefix("array"), *[" " * (len(name) - len("array")) + line for line in lines]])
 
 
 def _wrapped(x: Any) -> Any:

@@ -14,7 +14,8 @@ from funcgrad.backend import is_table_class
 from funcgrad.core import Tracer, describe
 from funcgrad.errors import ConversionError
 from funcgrad.numpy.hints import user_line
-from funcgrad.numpy_code.array_classes import array_of
+from funcgrad.numpy_code.array_classes import array_of, text_of_class
+from funcgrad.numpy_code.own import own
 from funcgrad.writable import Proxy
 
 
@@ -149,7 +150,7 @@ class Matrix(Proxy):
     def __init__(self, value: Any) -> None:
         self._val = value
 
-    type_of = staticmethod(lambda x: np.matrix)
+    type_of = staticmethod(lambda x: own("numpy_code.names").counterpart(np.matrix))
 
     def array_class(self) -> type:
         """Return ``numpy.matrix``."""
@@ -217,14 +218,14 @@ class Matrix(Proxy):
     def __len__(self) -> int:
         return int(self.shape[0])
 
-    def __float__(self) -> float:
-        return float(self._val)
-
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         return np.asarray(self._val, dtype)
 
     def __repr__(self) -> str:
-        return repr(self._val)
+        return text_of_class("matrix", self._val)
+
+    def __str__(self) -> str:
+        return str(self._val)
 
     def trace(self, *args: Any, **kwargs: Any) -> Any:
         """Return the sum of the diagonal, as a matrix of one element."""

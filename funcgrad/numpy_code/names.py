@@ -229,8 +229,8 @@ class _ClassLike(type):
     make: Any
 
     def __instancecheck__(cls, x: Any) -> bool:
-        type_of = getattr(type(x), "type_of", None)
-        return isinstance(x, cls.numpy_class) or (type_of is not None and issubclass(type_of(x), cls.numpy_class))
+        found = x.type_of(x) if hasattr(type(x), "type_of") else type(x)
+        return found is cls or issubclass(found, cls.numpy_class)
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         return cls.make(*args, **kwargs)

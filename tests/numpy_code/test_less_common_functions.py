@@ -152,6 +152,11 @@ PROGRAMS = {
             + statistics.fmean(v * v for v in x)
         )
     ),
+    "draws of constants": lambda x: (
+        x[:3] * np.random.default_rng(0).gamma(2.0, 2.0, 3) * np.random.default_rng(1).triangular(0.0, 1.0, 2.0, 3)
+        + np.random.default_rng(2).multivariate_normal(np.zeros(3), np.eye(3), method="cholesky") * x[1:]
+        + np.random.RandomState(3).multivariate_normal(np.zeros(3), np.eye(3)) * x[0]
+    ).sum(),
     "cmath.isclose": lambda x: (
         x[0] ** 2 if cmath.isclose(complex(x[0], x[1]), complex(0.7, 1.3), rel_tol=0.1) else x[1]
     ),
