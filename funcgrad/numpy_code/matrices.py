@@ -21,8 +21,10 @@ from funcgrad.writable import Proxy
 
 def matrix(x: Any) -> Any:
     """Return an array of one or two axes as a matrix; a vector becomes a row."""
-    if len(x.shape) > 2:
-        raise ValueError("shape too large to be a matrix.")
+    if len(x.shape) > 2:  # NumPy drops axes of length 1
+        x = x.reshape([n for n in x.shape if n > 1])
+        if len(x.shape) != 2:
+            raise ValueError("shape too large to be a matrix.")
     return Matrix(x.reshape(1, -1) if len(x.shape) < 2 else x)
 
 

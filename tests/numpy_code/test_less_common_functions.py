@@ -9,7 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.cluster.hierarchy
+import scipy.cluster.vq
 import scipy.interpolate
+import scipy.optimize
 import scipy.sparse
 import scipy.stats
 from helpers import differences
@@ -152,6 +154,14 @@ PROGRAMS = {
             + statistics.fmean(v * v for v in x)
         )
     ),
+    "nearest codes of numbers": lambda x: (
+        (scipy.cluster.vq.vq(x, np.array([0.5, 1.7]))[1] ** 2).sum() + scipy.cluster.vq.vq(x**2, 1.1 * x[1:3])[1].prod()
+    ),
+    "energy distance of equal values": lambda x: scipy.stats.energy_distance([0.9, 0.9, 2.0], np.append(x, 0.9)) ** 2,
+    "integer programs with constraints by place": lambda x: (
+        scipy.optimize.milp(x, constraints=[np.ones((1, 4)), 1.5, 3.0], bounds=scipy.optimize.Bounds(0, 1)).fun ** 2
+    ),
+    "transposed coordinates": lambda x: scipy.sparse.csr_array(np.outer(x, x**2)).T @ x @ np.arange(4.0),
     "draws of constants": lambda x: (
         x[:3] * np.random.default_rng(0).gamma(2.0, 2.0, 3) * np.random.default_rng(1).triangular(0.0, 1.0, 2.0, 3)
         + np.random.default_rng(2).multivariate_normal(np.zeros(3), np.eye(3), method="cholesky") * x[1:]
