@@ -171,7 +171,7 @@ class ArrayObject(Proxy, metaclass=_ArrayClass):
         return found(*rest, **kwargs) if callable(found) else found
 
     def _like(self, value: Any) -> Any:
-        return type(self).of_array(value, self)
+        return type(self).of_array(as_array(value), self)
 
     def __copy__(self) -> Any:
         return self._like(fnp.copy(self._val))

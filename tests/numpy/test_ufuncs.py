@@ -803,3 +803,11 @@ def test_sign_of_infinite_complex_numbers():
         np.testing.assert_allclose(tangent, [0, 0, 0, 0, 0, 0.128 - 0.096j], rtol=1e-14)
     slope = vjp(np.sign, z)[1](np.ones(6) + 0j)[0]
     np.testing.assert_allclose(slope, [0, 0, 0, 0, 0, 0.128 + 0.096j], rtol=1e-14)
+
+
+def test_classes_of_dtypes():
+    single = np.dtypes.Float32DType
+    f = lambda x: fnp.subtract(x, 1.0, dtype=single) * fnp.astype(x, single)
+    value, slope = jvp(f, (3.0,), (1.0,))
+    assert (value, value.dtype, slope) == (6.0, np.float32, 5.0)
+    assert grad(lambda x: fnp.multiply(x, x, signature=(np.dtypes.Float64DType,) * 3))(3.0) == 6.0

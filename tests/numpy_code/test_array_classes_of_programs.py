@@ -381,6 +381,8 @@ def functions_of_numpy(x):
     made = [np.inner(t, np.eye(3)), np.dot(t, np.eye(3)), np.sort(t), np.empty_like(t) * 0.0 + t]
     assert [type(part) for part in made] == [Tagged] * 4
     assert type(np.concatenate([t, x])) is np.ndarray
+    made += [np.linspace(t, x**2, 3), np.kron(t, x), np.angle(t + 1j)]
+    assert [type(part) for part in made[4:6]] == [Tagged] * 2
     assert np.concatenate([t, Sized()]) == 4.0
     return sum((part**2).sum() * part.rate for part in made)
 

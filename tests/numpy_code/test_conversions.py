@@ -602,3 +602,10 @@ def test_abstract_classes_with_one_method():
         return x[0] * len(str(Many[float]))
 
     assert grad(f)(np.array([2.0])).tolist() == [len(str(Many[float]))]
+
+
+def test_conversions_in_code_of_many_names():
+    """Check a function with so many global names that the number of the last one needs two bytes."""
+    names = {f"number_{i}": 0.5 for i in range(140)}
+    exec(f"def f(x):\n    total = {' + '.join(names)}\n    return float(x[0]) * total * complex(x[1], 1.0).real", names)
+    assert grad(names["f"])(np.array([2.0, 3.0])).tolist() == [210.0, 140.0]
