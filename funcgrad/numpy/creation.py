@@ -366,7 +366,8 @@ def requested_dtype(dtype: Any) -> Any:
         >>> requested_dtype(np.dtypes.Float64DType), requested_dtype("f4")
         (dtype('float64'), dtype('float32'))
     """
-    return dtype() if isinstance(dtype, type) and issubclass(dtype, np.dtype) else np.dtype(dtype)
+    made: Any = dtype
+    return made() if isinstance(dtype, type) and issubclass(dtype, np.dtype) else np.dtype(made)
 
 
 def astype(x: Array, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Array:

@@ -207,11 +207,13 @@ class ArrayObject(Proxy, metaclass=_ArrayClass):
         given = kwargs if out is None else {**kwargs, "out": out}
         found = compute(*map(array_of, inputs), **{name: _arrays_in(x) for name, x in given.items()})
         parts = found if type(found) is tuple else (found,)
-        wrap = max(objects, key=lambda x: x.priority).__array_wrap__ if objects else lambda part, context: part
-        made = [
-            wrap(_wrapped(part), (ufunc, inputs, number)) if place is None else place
-            for number, (place, part) in enumerate(zip(out or [None] * len(parts), parts, strict=True))
-        ]
+        first: Any = max(objects, key=lambda x: x.priority) if objects else None
+        made: list[Any] = []
+        for number, (place, part) in enumerate(zip(out or [None] * len(parts), parts, strict=True)):
+            if place is not None or first is None:
+                made.append(part if place is None else place)
+            else:
+                made.append(first.__array_wrap__(_wrapped(part), (ufunc, inputs, number)))
         return tuple(made) if type(found) is tuple else made[0]
 
     def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:

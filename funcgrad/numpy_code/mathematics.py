@@ -354,13 +354,18 @@ def _of_sequences(plain: Callable[..., Any], traced_function: Callable[..., Any]
         if not holds_traced((*args, *kwargs.values())):
             return plain(*args, **kwargs)
         traced: list[Any] = []
-        numbers = plain_values([args, kwargs], lambda x: traced.append(x) or plain_value(x))
+
+        def plain_number(x: Any) -> Any:
+            traced.append(x)
+            return plain_value(x)
+
+        given, named = plain_values([args, kwargs], plain_number)
         is_known = not any(is_jax_tracer(plain_value(x)) or np.shape(plain_value(x)) != x.shape for x in traced)
         if is_known:  # and of one example
-            _raise_errors(plain, *numbers, traced)
+            _raise_errors(plain, given, named, traced)
         found = _as_python_numbers(traced_function(*args, **kwargs))
         if is_known:
-            _report_no_error(plain.__name__, traced, found)
+            _report_no_error(plain.__name__, tuple(traced), found)
         return found
 
     return of_sequences
