@@ -146,8 +146,8 @@ def _variance(data: Any, center: Any, ddof: int) -> Any:
 
 
 def _refuse_numbers(are_wrong: Any, name: str, rule: str) -> None:
-    """Raise the error of ``statistics`` if any number is wrong, also in later runs of a recording."""
-    if fnp.any(are_wrong):
+    """Raise the error of ``statistics`` if any number is wrong, also in later runs of a recording; not on JAX."""
+    if not is_jax_tracer(plain_value(are_wrong)) and fnp.any(are_wrong):
         raise import_module("statistics").StatisticsError(f"statistics.{name}: {rule}")
 
 
@@ -360,7 +360,9 @@ def _of_sequences(plain: Callable[..., Any], traced_function: Callable[..., Any]
             return plain_value(x)
 
         given, named = plain_values([args, kwargs], plain_number)
-        is_known = not any(is_jax_tracer(plain_value(x)) or np.shape(plain_value(x)) != x.shape for x in traced)
+        is_known = not holds_traced([*given, *named.values()]) and not any(
+            is_jax_tracer(plain_value(x)) or np.shape(plain_value(x)) != x.shape for x in traced
+        )
         if is_known:  # and of one example
             _raise_errors(plain, given, named, traced)
         found = _as_python_numbers(traced_function(*args, **kwargs))
@@ -491,5 +493,6 @@ def _check_examples(plain: Callable[..., Any], numbers: list[Any], is_finite: An
 
 
 def _as_list(x: Any) -> Any:
-    """Return an iterator, a set or a view of values as a list, to inspect it first; any other value unchanged."""
-    return list(x) if hasattr(x, "__next__") or isinstance(x, (abc.Set, abc.ValuesView, deque)) else x
+    """Return an iterator, or any container but a plain list or tuple, as a list to inspect; other values unchanged."""
+    is_container = isinstance(x, (list, tuple, abc.Set, abc.ValuesView, deque)) and type(x) not in (list, tuple)
+    return list(x) if hasattr(x, "__next__") or is_container else x
