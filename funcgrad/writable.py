@@ -175,6 +175,10 @@ class Proxy:
         """Return the value that NumPy's functions use for this object."""
         return self.as_array()
 
+    def as_target(self) -> Any:
+        """Return the array to which NumPy's functions write for this object; the object itself if there is none."""
+        return self
+
     def number_by(self, name: str) -> Any:
         """Return the traced number that the method of this name converts to a plain one: ``__float__``, for example."""
         return self.as_array()

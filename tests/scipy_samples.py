@@ -440,6 +440,7 @@ INTERPOLATE = {
     "InterpolatedUnivariateSpline": lambda m, x: m.InterpolatedUnivariateSpline(T[:4], x)(0.2),
     "FloaterHormannInterpolator": lambda m, x: m.FloaterHormannInterpolator(T[:4], x)(0.2),
     "NdBSpline": lambda m, x: m.NdBSpline((np.array([0.0, 0, 1, 1]),) * 2, np.reshape(x, (2, 2)), 1)([0.2, 0.3]),
+    "NdPPoly": lambda m, x: m.NdPPoly(np.reshape(x, (2, 2, 1, 1)), ([0.0, 1.0], [0.0, 1.0]))(([0.2, 0.6], 0.3)),
     "RectBivariateSpline": lambda m, x: m.RectBivariateSpline(T[:4], T[:4], np.outer(x, x))(0.2, 0.3),
     "Akima1DInterpolator": lambda m, x: m.Akima1DInterpolator(T, wave(x)[:9])(x * 0.3),
     "BPoly": lambda m, x: m.BPoly(np.reshape(x, (2, 2)), np.array([0.0, 0.5, 1.0]))(np.array([0.1, 0.7])),

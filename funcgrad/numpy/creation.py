@@ -358,6 +358,17 @@ def _arranged_copy(a: Tracer, order: str) -> Array:
     return _writable_copy(a) if made is a else made
 
 
+def requested_dtype(dtype: Any) -> Any:
+    """Return ``np.dtype(dtype)``; for a class of dtypes, which conversions and ufuncs of NumPy take, its dtype.
+
+    Example:
+        >>> requested_dtype(np.dtypes.Float64DType), requested_dtype("f4")
+        (dtype('float64'), dtype('float32'))
+    """
+    made: Any = dtype
+    return made() if isinstance(dtype, type) and issubclass(dtype, np.dtype) else np.dtype(made)
+
+
 def astype(x: Array, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Array:
     """Convert ``x`` to another dtype.
 
@@ -378,7 +389,7 @@ def astype(x: Array, dtype: Any, /, *, copy: bool = True, device: Any = None) ->
         return x.astype(dtype)
     if isinstance(x, Proxy) and issubclass(x.array_class(), np.ndarray):
         return x.astype(dtype)  # type: ignore[attr-defined]
-    x, to = as_value(x), np.dtype(dtype)
+    x, to = as_value(x), requested_dtype(dtype)
     if is_buffer(x) and x.dtype.kind in "SU":  # such texts may show traced numbers
         texts = np.char.decode(x._val) if x.dtype.kind == "S" else x._val
         check_text(texts.ravel().tolist())

@@ -20,7 +20,7 @@ from funcgrad.numpy.creation import astype
 from funcgrad.numpy.peeking import is_plain
 from funcgrad.shared_state import write_lock
 from funcgrad.typing import Array, Shape
-from funcgrad.writable import Views, is_buffer, make_buffer, root_of, unshare
+from funcgrad.writable import Proxy, Views, is_buffer, make_buffer, root_of, unshare
 
 
 def compute_into(operation: Callable[..., Any], out: Any, *args: Any, **kwargs: Any) -> Any:
@@ -86,6 +86,9 @@ def write_out(name: str, out: Any, result: Array, casting: Any = "same_kind", *,
         casting: the allowed conversions to the dtype of ``out``.
         stretch: whether the result may broadcast to the shape of ``out``.
     """
+    if isinstance(out, Proxy) and (target := out.as_target()) is not out:
+        write_out(name, target, result, casting, stretch=stretch)
+        return out
     shape, have, new = _written_shape(name, out), backend.shape_of(result), backend.dtype_of(result)
     if shape != have and not (stretch and _fits(have, shape)):
         raise ValueError(
@@ -159,7 +162,7 @@ def are_constant(*values: Any) -> bool:
         elif isinstance(value, (list, tuple)):
             if not are_constant(*value):
                 return False
-        elif backend.is_of_other_library(value):
+        elif isinstance(value, Proxy) or backend.is_of_other_library(value):
             return False
     return True
 

@@ -23,7 +23,7 @@ from funcgrad.numpy import cumulative, reductions
 from funcgrad.numpy.assignment import raise_read_only, set_all_items
 from funcgrad.numpy.axes import normalize_axis
 from funcgrad.numpy.concretization import user_line
-from funcgrad.numpy.creation import as_value, asarray, astype
+from funcgrad.numpy.creation import as_value, asarray, astype, requested_dtype
 from funcgrad.numpy.items import with_items_set
 from funcgrad.numpy.output import (
     accumulation_dtype,
@@ -513,7 +513,7 @@ def _cast_arguments(
 def _requested_dtypes(ufunc: np.ufunc, dtype: Any, signature: Any) -> Any:
     """Return the requested dtypes, one for each argument and result, None for any."""
     if signature is None:
-        return (*[None] * ufunc.nin, *[None if dtype is None else np.dtype(dtype)] * ufunc.nout)
+        return (*[None] * ufunc.nin, *[None if dtype is None else requested_dtype(dtype)] * ufunc.nout)
     if dtype is not None:
         raise TypeError("cannot specify both 'signature' and 'dtype'")
     if isinstance(signature, str):
@@ -523,7 +523,7 @@ def _requested_dtypes(ufunc: np.ufunc, dtype: Any, signature: Any) -> Any:
             f"{ufunc.__name__}: a signature has a dtype for each of {ufunc.nin} arguments and {ufunc.nout} results, "
             f"got {signature!r}. Write it as in {ufunc.types[-1]!r}."
         )
-    return tuple([None if s is None else np.dtype(s) for s in signature])
+    return tuple([None if s is None else requested_dtype(s) for s in signature])
 
 
 def _selects_all(where: Any, inputs: tuple[Any, ...]) -> bool:

@@ -30,6 +30,7 @@ from funcgrad.primitives.comparison import where as choose
 from funcgrad.primitives.indexing import getitem
 from funcgrad.shared_state import write_lock
 from funcgrad.typing import Array, ArrayLike, Axis, Shape
+from funcgrad.writable import Proxy
 
 __all__ = ["at", "copyto", "fill_diagonal", "place", "put", "put_along_axis", "putmask"]
 
@@ -77,6 +78,7 @@ def copyto(dst: Any, src: ArrayLike, casting: Any = "same_kind", where: ArrayLik
         >>> grad(f)(np.array([3.0, 4.0, 5.0]))
         array([ 6.,  0., 10.])
     """
+    dst = dst.as_target() if isinstance(dst, Proxy) else dst
     plain = _values_for_numpy("copyto", dst, src, where)
     if plain is not None:
         np.copyto(dst, plain[0], casting, plain[1])
@@ -154,6 +156,7 @@ def put(a: Any, ind: ArrayLike, v: ArrayLike, mode: Mode = "raise") -> None:
         >>> grad(f)(np.array([3.0, 4.0]))
         array([4., 3.])
     """
+    a = a.as_target() if isinstance(a, Proxy) else a
     plain = _values_for_numpy("put", a, ind, v)
     if plain is not None:
         indices, values = plain
@@ -213,6 +216,7 @@ def place(arr: Any, mask: ArrayLike, vals: ArrayLike) -> None:
                [1., 0.],
                [0., 1.]])
     """
+    arr = arr.as_target() if isinstance(arr, Proxy) else arr
     plain = _values_for_numpy("place", arr, mask, vals)
     if plain is not None:
         np.place(arr, *plain)
@@ -256,6 +260,7 @@ def putmask(a: Any, /, mask: ArrayLike, values: ArrayLike) -> None:
         >>> grad(f)(np.array([3.0, -4.0]))
         array([ 6., -1.])
     """
+    a = a.as_target() if isinstance(a, Proxy) else a
     plain = _values_for_numpy("putmask", a, mask, values)
     if plain is not None:
         np.putmask(a, *plain)
@@ -291,6 +296,7 @@ def put_along_axis(arr: Any, indices: ArrayLike, values: ArrayLike, axis: Axis) 
         array([[ 6.,  0.],
                [ 0., 12.]])
     """
+    arr = arr.as_target() if isinstance(arr, Proxy) else arr
     plain = _values_for_numpy("put_along_axis", arr, indices, values)
     if plain is not None:
         np.put_along_axis(arr, np.asarray(plain[0]), plain[1], axis)
@@ -335,6 +341,7 @@ def fill_diagonal(a: Any, val: ArrayLike, wrap: bool = False) -> None:
         array([[ 0.,  8.],
                [10.,  0.]])
     """
+    a = a.as_target() if isinstance(a, Proxy) else a
     plain = _values_for_numpy("fill_diagonal", a, val)
     if plain is not None:
         (value,) = plain

@@ -17,9 +17,10 @@ from funcgrad.errors import ConversionError, InputError
 from funcgrad.numpy.hints import user_line
 from funcgrad.numpy.ufuncs import UFUNCS
 from funcgrad.numpy_code.array_functions import PROTOCOLS, accepting_numpys
+from funcgrad.numpy_code.conversions import as_complex, as_float, as_int
 from funcgrad.numpy_code.replacements import PLAIN_TYPES
 from funcgrad.shared_state import pending_refusals
-from funcgrad.writable import Proxy, make_buffer
+from funcgrad.writable import Proxy, as_array, make_buffer
 
 #: Members that Python adds to a class, which the class itself gets anew.
 _OF_PYTHON = frozenset(("__dict__", "__weakref__", "__module__", "__qualname__"))
@@ -90,6 +91,10 @@ class ArrayObject(Proxy, metaclass=_ArrayClass):
         """Return the array."""
         return self._val
 
+    def as_target(self) -> Any:
+        """Return the array, which shares the memory of the object."""
+        return self._val
+
     def as_operand(self) -> Any:
         """Return the array for functions of NumPy; refuse if the class has arithmetic of its own.
 
@@ -151,13 +156,22 @@ class ArrayObject(Proxy, metaclass=_ArrayClass):
         """Return the result of the method of this name."""
         _, *rest = args
         name = _ALIASES.get(name, name)
-        if not hasattr(np.ndarray, name):
-            return operation(*args, **kwargs)
+        if name in _REARRANGING:
+            if rest and name.startswith("atleast"):
+                each = [x.call_function(name, operation, (x,), {}) if isinstance(x, ArrayObject) else x for x in args]
+                return tuple([x if isinstance(x, ArrayObject) else operation(x) for x in each])
+            return self._like(operation(self._val, *rest, **kwargs))
+        if name == "copy":
+            found = operation(self._val, *rest, **kwargs)
+            return self._like(found) if kwargs.get("subok", rest[1:] == [True]) else found
+        if name == "size" or not hasattr(np.ndarray, name):
+            found = operation(*args, **kwargs)
+            return self._like(found) if name == "ptp" and found.shape else found
         found = getattr(self, name)
         return found(*rest, **kwargs) if callable(found) else found
 
     def _like(self, value: Any) -> Any:
-        return type(self).of_array(value, self)
+        return type(self).of_array(as_array(value), self)
 
     def __copy__(self) -> Any:
         return self._like(fnp.copy(self._val))
@@ -176,31 +190,31 @@ class ArrayObject(Proxy, metaclass=_ArrayClass):
 
     def _compute(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
         """Return what the first of the classes of ``inputs`` that knows the operation returns."""
-        own, objects = self.replacement_of(ufunc), [x for x in inputs if isinstance(x, ArrayObject)]
+        own, objects = self.replacement_of(ufunc), _objects_in(inputs, kwargs)
         for x in objects:
             found = x.__array_ufunc__(own, method, *inputs, **kwargs)
             if found is not NotImplemented:
                 return found
-        if not objects:
+        if not objects:  # methods in the class may return anything, such as plain arrays
             return own(*inputs)
         raise TypeError(f"operand type(s) all returned NotImplemented from __array_ufunc__: {ufunc.__name__}")
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, out: Any = None, **kwargs: Any) -> Any:
         objects = [x for x in inputs if isinstance(x, ArrayObject)]
-        if any(x.has_own_ufuncs for x in objects):
+        if any(x.has_own_ufuncs for x in _objects_in(inputs, {"out": out})):
             return NotImplemented
         compute = ufunc if method == "__call__" else getattr(ufunc, method)
-        found = compute(*map(array_of, inputs), **{name: array_of(x) for name, x in kwargs.items()})
-        if out is not None:
-            for place, part in zip(out, found if type(found) is tuple else (found,), strict=True):
-                array_of(place)[...] = part
-            return out if type(found) is tuple else out[0]
-        if not objects:
-            return found
-        wrap = objects[0].__array_wrap__
-        if type(found) is tuple:
-            return tuple([wrap(_wrapped(part), (ufunc, inputs, number)) for number, part in enumerate(found)])
-        return wrap(_wrapped(found), (ufunc, inputs, 0))
+        given = kwargs if out is None else {**kwargs, "out": out}
+        found = compute(*map(array_of, inputs), **{name: _arrays_in(x) for name, x in given.items()})
+        parts = found if type(found) is tuple else (found,)
+        first: Any = max(objects, key=lambda x: x.priority) if objects else None
+        made: list[Any] = []
+        for number, (place, part) in enumerate(zip(out or [None] * len(parts), parts, strict=True)):
+            if place is not None or first is None:
+                made.append(part if place is None else place)
+            else:
+                made.append(first.__array_wrap__(_wrapped(part), (ufunc, inputs, number)))
+        return tuple(made) if type(found) is tuple else made[0]
 
     def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
         return self._like(array)
@@ -290,14 +304,14 @@ class ArrayObject(Proxy, metaclass=_ArrayClass):
     def __bool__(self) -> bool:
         return bool(self._val)
 
-    def __float__(self) -> float:
-        return float(self._val)
+    def __float__(self) -> Any:
+        return as_float(self._val)
 
-    def __int__(self) -> int:
-        return int(self._val)
+    def __int__(self) -> Any:
+        return as_int(self._val)
 
-    def __complex__(self) -> complex:
-        return complex(self._val)
+    def __complex__(self) -> Any:
+        return as_complex(self._val)
 
     def __index__(self) -> int:
         return operator.index(self._val)
@@ -306,7 +320,7 @@ class ArrayObject(Proxy, metaclass=_ArrayClass):
         return array_of(x) in self._val
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._val!r})"
+        return text_of_class(type(self).__name__, self._val)
 
     def __str__(self) -> str:
         return str(self._val)
@@ -319,11 +333,15 @@ class ArrayObject(Proxy, metaclass=_ArrayClass):
 _WITHOUT_OPERATORS = PLAIN_TYPES | {Tracer, np.ndarray}
 #: Methods that return plain numbers, lists or positions.
 _PLAIN_METHODS = frozenset(("argmax", "argmin", "dot", "item", "nonzero", "sort", "tobytes", "tolist"))
+#: Functions without a method, whose results have the class of the array.
+_REARRANGING = frozenset(
+    ("atleast_1d", "atleast_2d", "atleast_3d", "expand_dims", "flip", "fliplr", "flipud", "moveaxis", "rot90")
+)
 _ALIASES = {"amax": "max", "amin": "min", "around": "round"}
 _OPERATORS = {
     **{"add": "add", "sub": "subtract", "mul": "multiply", "truediv": "divide", "floordiv": "floor_divide"},
-    **{"mod": "remainder", "pow": "power", "matmul": "matmul", "and": "bitwise_and", "or": "bitwise_or"},
-    "xor": "bitwise_xor",
+    **{"mod": "remainder", "divmod": "divmod", "pow": "power", "matmul": "matmul", "and": "bitwise_and"},
+    **{"or": "bitwise_or", "xor": "bitwise_xor", "lshift": "left_shift", "rshift": "right_shift"},
 }
 _OTHERS = {
     **{"lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal", "eq": "equal", "ne": "not_equal"},
@@ -349,9 +367,28 @@ _REFLECTED = {
 }
 
 
+def text_of_class(name: str, x: Any) -> str:
+    """Return ``repr`` of the array ``x`` as of one of the class ``name``.
+
+    Example:
+        >>> text_of_class("Signal", np.ones(2))
+        'Signal([1., 1.])'
+    """
+    text = repr(x)
+    if not text.startswith("array"):  # a traced value
+        return f"{name}({text})"
+    first, *lines = text.split("\n")
+    return "\n".join([name + first.removeprefix("array"), *[" " * (len(name) - len("array")) + line for line in lines]])
+
+
 def _wrapped(x: Any) -> Any:
     """Return a result for ``__array_wrap__``, which may view it as an array of another class."""
-    return x if isinstance(x, Tracer) else make_buffer(np.asarray(x))
+    return as_array(x) if isinstance(x, Tracer) else make_buffer(np.asarray(x))
+
+
+def _objects_in(inputs: Any, options: dict[str, Any]) -> list[ArrayObject]:
+    """Return the arrays of a program's classes among the arguments of a ufunc and the arrays for its results."""
+    return [x for x in (*inputs, *(options.get("out") or ())) if isinstance(x, ArrayObject)]
 
 
 def _arrays_in(x: Any) -> Any:

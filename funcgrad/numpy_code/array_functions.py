@@ -159,10 +159,11 @@ class ArrayConverter:
 
     def result_type(self, extra_dtype: Any = None, ensure_inexact: bool = False) -> Any:
         """Return the dtype to which NumPy promotes the arguments."""
-        found = fnp.result_type(*self.as_arrays(), *(() if extra_dtype is None else (extra_dtype,)))
+        given = [x if type(x) in PLAIN_TYPES else fnp.asanyarray(x).dtype for x in self.given]
+        found = fnp.result_type(*given, *(() if extra_dtype is None else (extra_dtype,)))
         return np.result_type(found, 0.0) if ensure_inexact and found.kind in "biu" else found
 
     def wrap(self, arr: Any, /, to_scalar: bool | None = None) -> Any:
         """Return ``arr`` as an array of the class of an argument."""
         owner: Any = next((x for x in self.given if isinstance(x, Proxy) and hasattr(x, "numpy_class")), None)
-        return arr if owner is None else owner.__array_wrap__(arr)
+        return arr if owner is None else owner.__array_wrap__(arr.as_array() if isinstance(arr, Proxy) else arr)

@@ -64,10 +64,14 @@ def as_float(*args: Any) -> Any:
         if isinstance(x, (str, bytes)):
             check_text(x)
         return float(*args)
-    if x.dtype.kind == "c":
-        raise TypeError("float() argument must be a string or a real number, not 'complex'")
+    _check_real(float, x)
     check_axes(float, x)
     return as_python(as_number(x.astype(np.float64) if x.dtype != np.float64 else x))
+
+
+def _check_real(convert: type, x: Tracer) -> None:
+    if x.dtype.kind == "c":
+        raise TypeError(f"{convert.__name__}() argument must be a string or a real number, not 'complex'")
 
 
 def check_axes(convert: type, x: Tracer) -> None:
@@ -140,10 +144,12 @@ def as_python_int(x: Any) -> Any:
 
 def as_int(*args: Any) -> Any:
     """Return ``int(x)``."""
-    if len(args) != 1 or not is_traced(args[0]):
+    x: Any = number_from_method(args[0], "__int__") if len(args) == 1 else None
+    if not is_traced(x):
         return int(*args)
-    check_axes(int, args[0])
-    return as_python_int(args[0])
+    _check_real(int, x)
+    check_axes(int, x)
+    return as_python_int(x)
 
 
 def type_of(*args: Any) -> Any:
@@ -172,7 +178,7 @@ def method_of_float(method: Any) -> Any:
     """
     name = "__" + method.__name__.removeprefix("__").removeprefix("r")
     swapped = name != method.__name__
-    compute = getattr(operator, name, None)
+    compute = vars(operator).get(name)
     if method.__objclass__ is not float or compute is None:
         return method
 
@@ -285,12 +291,24 @@ def map_nested(change: Callable[[Any], Any], x: Any) -> Any:
     return type(x)(map_nested(change, part) for part in x) if type(x) in (list, tuple) else change(x)
 
 
+def _number_of(x: Any, kind: type) -> Any:
+    """Return the number or array that NumPy's scalar class reads of a program's object; any other value unchanged."""
+    if not isinstance(x, Proxy):
+        names = {np.integer: "__int__", np.complexfloating: "__complex__"}
+        return number_from_method(x, next((names[base] for base in names if issubclass(kind, base)), "__float__"))
+    if not hasattr(type(x), "numpy_class"):
+        return x
+    return x.number_by("__float__") if kind is np.float64 else x.as_array()
+
+
 def scalar_conversion(kind: type) -> Any:
     """Return a function for a scalar class such as ``np.float64``."""
 
     def made(*args: Any, **kwargs: Any) -> Any:
         if len(args) == 1 and type(args[0]) is TracedText and not kwargs:
             args = (args[0].number(),)
+        elif len(args) == 1:
+            args = (_number_of(args[0], kind),)
         check_text(args)
         if len(args) != 1 or kwargs or not (is_traced(args[0]) or is_buffer(args[0]) or holds_traced(args)):
             return kind(*args, **kwargs)

@@ -120,7 +120,7 @@ def _average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fal
     a = as_masked(a)
     if weights is None:
         found = a.mean(axis, keepdims=keepdims)
-        total = a.count(axis, keepdims is True)
+        total = fnp.astype(fnp.asarray(a.count(axis, keepdims is True)), found.dtype)[()]
     else:
         w = as_masked(weights)
         if w.shape != a.shape and axis is not None:
@@ -312,8 +312,6 @@ def function_of_masked_arrays(name: str, value: Any) -> Any:
         return found
     if isinstance(ufunc := getattr(value, "f", None), np.ufunc):
         return Operation(ufunc.__name__, getattr(value, "filly", None))
-    if type(value).__name__ == "_extrema_operation":
-        return Operation(value.__name__)
     return value  # the Python code of others is rebuilt
 
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections import abc, deque
 from collections.abc import Callable
 from functools import cache, partial, reduce, wraps
 from importlib import import_module
+from types import FunctionType
 from typing import Any
 
 import numpy as np
 
 import funcgrad.numpy as fnp
+from funcgrad.backend import is_jax_tracer
 from funcgrad.core import Tracer, plain_value
 from funcgrad.errors import ConcretizationError
 from funcgrad.generated import with_values
@@ -23,9 +26,11 @@ from funcgrad.numpy_code.conversions import (
     holds_traced,
     is_traced,
     number_from_method,
+    plain_values,
 )
 from funcgrad.numpy_code.own import own
 from funcgrad.primitives.arithmetic import complex_of
+from funcgrad.writable import Proxy
 
 
 def _special(name: str) -> Callable[..., Any]:
@@ -140,8 +145,21 @@ def _variance(data: Any, center: Any, ddof: int) -> Any:
     return fnp.sum((x - (fnp.mean(x) if center is None else center)) ** 2) / (len(x) - ddof)
 
 
+def _refuse_numbers(are_wrong: Any, name: str, rule: str) -> None:
+    """Raise the error of ``statistics`` if any number is wrong, also in later runs of a recording; not on JAX."""
+    if not is_jax_tracer(plain_value(are_wrong)) and fnp.any(are_wrong):
+        raise import_module("statistics").StatisticsError(f"statistics.{name}: {rule}")
+
+
+def _geometric_mean(data: Any) -> Any:
+    x = _joined(data)
+    _refuse_numbers(x <= 0, "geometric_mean", "all numbers must be positive")
+    return fnp.exp(fnp.mean(fnp.log(x)))
+
+
 def _harmonic_mean(data: Any, weights: Any = None) -> Any:
     x = _joined(data)
+    _refuse_numbers(x < 0, "harmonic_mean", "no number may be negative")
     w = np.ones(len(x)) if weights is None else _joined(weights)
     return fnp.sum(w) / fnp.sum(w / x)
 
@@ -210,7 +228,7 @@ _STATISTICS: dict[str, Callable[..., Any]] = {
     "correlation": _correlation,
     "covariance": _covariance,
     "fmean": _mean,
-    "geometric_mean": lambda data: fnp.exp(fnp.mean(fnp.log(_joined(data)))),
+    "geometric_mean": _geometric_mean,
     "harmonic_mean": _harmonic_mean,
     "linear_regression": _regression,
     "mean": _mean,
@@ -254,6 +272,10 @@ def python_function(module: str, name: str) -> Any:
     if module == "math" and name == "log":
         natural, general = _of_one_number(plain, fnp.log, convert), _of_arguments(plain, traced_function, convert)
         return wraps(plain)(lambda *args: natural(*args) if len(args) == 1 else general(*args))
+    if name in ("ceil", "floor", "trunc"):
+        return _by_method(f"__{name}__", _of_arguments(plain, traced_function, convert))
+    if convert is None and not name.startswith("_"):
+        return _of_sequences(plain, traced_function)
     return _of_arguments(plain, traced_function, convert)
 
 
@@ -293,6 +315,17 @@ def _of_one_number(
     return one
 
 
+def _by_method(name: str, of_numbers: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Return ``of_numbers`` such that it calls the method of this name of a program's object that has one."""
+
+    @wraps(of_numbers)
+    def call(x: Any, /) -> Any:
+        method = None if issubclass(type(x), (Tracer, Proxy)) else getattr(type(x), name, None)
+        return method(x) if type(method) is FunctionType else of_numbers(x)
+
+    return call
+
+
 def _of_arguments(plain: Callable[..., Any], traced_function: Callable[..., Any], convert: Any) -> Callable[..., Any]:
     """Return the function ``plain`` of any arguments, for traced numbers too."""
     of_floats = _with_kernel(traced_function, plain)
@@ -310,6 +343,44 @@ def _of_arguments(plain: Callable[..., Any], traced_function: Callable[..., Any]
         return _as_python_numbers(traced_function(*args, **kwargs)) if traced else plain(*args, **kwargs)
 
     return either
+
+
+def _of_sequences(plain: Callable[..., Any], traced_function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the function ``plain`` of sequences of numbers, for traced numbers too."""
+
+    @wraps(plain)
+    def of_sequences(*args: Any, **kwargs: Any) -> Any:
+        args, kwargs = tuple(map(_as_list, args)), {name: _as_list(x) for name, x in kwargs.items()}
+        if not holds_traced((*args, *kwargs.values())):
+            return plain(*args, **kwargs)
+        traced: list[Any] = []
+
+        def plain_number(x: Any) -> Any:
+            traced.append(x)
+            return plain_value(x)
+
+        given, named = plain_values([args, kwargs], plain_number)
+        is_known = not holds_traced([*given, *named.values()]) and not any(
+            is_jax_tracer(plain_value(x)) or np.shape(plain_value(x)) != x.shape for x in traced
+        )
+        if is_known:  # and of one example
+            _raise_errors(plain, given, named, traced)
+        found = _as_python_numbers(traced_function(*args, **kwargs))
+        if is_known:
+            _report_no_error(plain.__name__, tuple(traced), found)
+        return found
+
+    return of_sequences
+
+
+def _raise_errors(plain: Callable[..., Any], args: Any, kwargs: Any, traced: list[Any]) -> None:
+    """Raise the error that ``plain`` raises for plain numbers, those of ``traced`` among them."""
+    try:
+        plain(*args, **kwargs)
+    except Exception:
+        for x in traced:
+            report_answer(x, plain_value(x))  # other numbers may raise no error
+        raise
 
 
 def _are_floats_of_one_run(args: tuple[Any, ...]) -> bool:
@@ -336,6 +407,8 @@ def _as_asked(convert: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def _number(convert: Any, x: Any) -> Any:
     check_axes(convert, x)
+    if convert is float and x.dtype.kind == "c":
+        return as_float(x)  # which raises Python's error
     value = plain_value(x)
     if not isinstance(value, (np.generic, np.ndarray)) or value.dtype in (np.float64, np.complex128):
         return x
@@ -420,5 +493,6 @@ def _check_examples(plain: Callable[..., Any], numbers: list[Any], is_finite: An
 
 
 def _as_list(x: Any) -> Any:
-    """Return an iterator ``x`` as a list, so that it can be inspected first; any other value unchanged."""
-    return list(x) if hasattr(x, "__next__") else x
+    """Return an iterator, or any container but a plain list or tuple, as a list to inspect; other values unchanged."""
+    is_container = isinstance(x, (list, tuple, abc.Set, abc.ValuesView, deque)) and type(x) not in (list, tuple)
+    return list(x) if hasattr(x, "__next__") or is_container else x

@@ -14,14 +14,17 @@ from funcgrad.backend import is_table_class
 from funcgrad.core import Tracer, describe
 from funcgrad.errors import ConversionError
 from funcgrad.numpy.hints import user_line
-from funcgrad.numpy_code.array_classes import array_of
+from funcgrad.numpy_code.array_classes import array_of, text_of_class
+from funcgrad.numpy_code.own import own
 from funcgrad.writable import Proxy
 
 
 def matrix(x: Any) -> Any:
     """Return an array of one or two axes as a matrix; a vector becomes a row."""
-    if len(x.shape) > 2:
-        raise ValueError("shape too large to be a matrix.")
+    if len(x.shape) > 2:  # NumPy drops axes of length 1
+        x = x.reshape([n for n in x.shape if n > 1])
+        if len(x.shape) != 2:
+            raise ValueError("shape too large to be a matrix.")
     return Matrix(x.reshape(1, -1) if len(x.shape) < 2 else x)
 
 
@@ -149,7 +152,7 @@ class Matrix(Proxy):
     def __init__(self, value: Any) -> None:
         self._val = value
 
-    type_of = staticmethod(lambda x: np.matrix)
+    type_of = staticmethod(lambda x: own("numpy_code.names").counterpart(np.matrix))
 
     def array_class(self) -> type:
         """Return ``numpy.matrix``."""
@@ -157,6 +160,10 @@ class Matrix(Proxy):
 
     def as_array(self) -> Any:
         """Return the array."""
+        return self._val
+
+    def as_target(self) -> Any:
+        """Return the array, which shares the memory of the matrix."""
         return self._val
 
     def as_operand(self) -> Any:
@@ -213,14 +220,14 @@ class Matrix(Proxy):
     def __len__(self) -> int:
         return int(self.shape[0])
 
-    def __float__(self) -> float:
-        return float(self._val)
-
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         return np.asarray(self._val, dtype)
 
     def __repr__(self) -> str:
-        return repr(self._val)
+        return text_of_class("matrix", self._val)
+
+    def __str__(self) -> str:
+        return str(self._val)
 
     def trace(self, *args: Any, **kwargs: Any) -> Any:
         """Return the sum of the diagonal, as a matrix of one element."""

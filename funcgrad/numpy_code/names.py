@@ -19,7 +19,7 @@ import funcgrad.numpy as fnp
 from funcgrad.core import Tracer
 from funcgrad.numpy.concretization import concrete
 from funcgrad.numpy.functional import Broadcast
-from funcgrad.numpy.records import records_from_arrays, records_from_rows, records_of
+from funcgrad.numpy.records import Records, records_from_arrays, records_from_rows, records_of
 from funcgrad.numpy_code.array_functions import ArrayConverter
 from funcgrad.numpy_code.calls import source_name
 from funcgrad.numpy_code.conversions import (
@@ -230,8 +230,10 @@ class _ClassLike(type):
     make: Any
 
     def __instancecheck__(cls, x: Any) -> bool:
-        type_of = getattr(type(x), "type_of", None)
-        return isinstance(x, cls.numpy_class) or (type_of is not None and issubclass(type_of(x), cls.numpy_class))
+        if isinstance(x, cls.numpy_class):
+            return True
+        found = x.type_of(x) if hasattr(type(x), "type_of") else None
+        return found is cls or (found is not None and issubclass(found, cls.numpy_class))
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         return cls.make(*args, **kwargs)
@@ -258,6 +260,8 @@ def _record_array(obj: Any, dtype: Any = None, *args: Any, **kwargs: Any) -> Any
         return fnp.asanyarray(obj, dtype, copy=True)
     if type(obj) in (list, tuple) and dtype is not None:
         return records_from_rows(obj, dtype)
+    if isinstance(obj, Records) and dtype is None and not args and kwargs.keys() <= {"copy"}:
+        return obj.copy() if kwargs.get("copy", True) else obj
     return records_of(np.asarray(np.rec.array(obj, dtype, *args, **kwargs)))
 
 

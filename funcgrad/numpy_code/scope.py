@@ -327,10 +327,10 @@ class _Lookup(Mapping[str, Any]):
         del self.local[name]
 
     def __iter__(self) -> Any:
-        return iter(self.local)
+        return iter(self.local.keys())  # a mapping of the program need not be iterable
 
     def __len__(self) -> int:
-        return len(self.local)
+        return len(self.local.keys())
 
 
 def _found_in(local: Any, code: CodeType) -> dict[str, Any]:

@@ -59,6 +59,27 @@ def _evaluate(c: Any, knots: Any, x: Any, nu: int, extrapolate: Any, out: Any) -
     out[...] = fnp.broadcast_to(value, out.shape)
 
 
+def _evaluate_nd(c: Any, knots: Any, orders: Any, x: Any, nu: Any, extrapolate: Any, out: Any) -> None:
+    """Compute ``_ppoly.evaluate_nd``: piecewise polynomials ``c[k, piece, n]`` of several variables at ``x``.
+
+    The indices ``k`` and ``piece`` each count the places of a grid with an axis for each variable.
+    """
+    if min(nu) < 0:
+        raise ValueError("Order of derivative cannot be negative")
+    piece: Any = 0
+    outside: Any = False
+    distances = []
+    for column, ends in zip(x.T, knots, strict=True):
+        place, beyond = _piece(column, ends, bool(extrapolate))
+        piece = piece * (len(ends) - 1) + place
+        outside = fnp.logical_or(outside, beyond)
+        distances.append((column - fnp.take(ends, place))[:, None])
+    rows = fnp.take(c, piece, axis=1).reshape(*map(int, orders), *out.shape)
+    for s, order, derivative in zip(distances, orders, nu, strict=True):
+        rows = _powers(list(rows), s, int(order), int(derivative)) + 0.0 * rows[0]
+    out[...] = fnp.where(outside[:, None], np.nan, rows)
+
+
 def _bernstein(c: Any, knots: Any, x: Any, nu: int, extrapolate: Any, out: Any) -> None:
     """Compute ``_ppoly.evaluate_bernstein``: piecewise polynomials ``c[k, piece, n]`` in Bernstein's basis at ``x``."""
     place, outside = _piece(x, knots, bool(extrapolate))
@@ -636,6 +657,7 @@ _DFITPACK: dict[str, Callable[..., Any]] = {
 SPLINES: dict[tuple[str, str], Callable[..., Any]] = {
     ("scipy.interpolate._ppoly", "evaluate"): _evaluate,
     ("scipy.interpolate._ppoly", "evaluate_bernstein"): _bernstein,
+    ("scipy.interpolate._ppoly", "evaluate_nd"): _evaluate_nd,
     ("scipy.interpolate._ppoly", "integrate"): _integrate,
     ("scipy.interpolate._ppoly", "fix_continuity"): _fix_continuity,
     ("scipy.interpolate._ppoly", "real_roots"): real_roots,

@@ -809,3 +809,11 @@ def test_outer_needs_two_arguments():
     for run in (lambda x: fnp.sin.outer(x, x), lambda x: vjp(lambda x: fnp.sin.outer(x, x), x)):
         with pytest.raises(ValueError, match="outer product only supported for binary functions"):
             run(np.array([0.5, 2.1]))
+
+
+def test_classes_of_dtypes():
+    single = np.dtypes.Float32DType
+    f = lambda x: fnp.subtract(x, 1.0, dtype=single) * fnp.astype(x, single)
+    value, slope = jvp(f, (3.0,), (1.0,))
+    assert (value, value.dtype, slope) == (6.0, np.float32, 5.0)
+    assert grad(lambda x: fnp.multiply(x, x, signature=(np.dtypes.Float64DType,) * 3))(3.0) == 6.0

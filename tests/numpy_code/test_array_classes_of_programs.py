@@ -256,7 +256,168 @@ def classes(x):
     return known @ np.array([1.0, 2.0, 4.0, 8.0, 16.0, 32.0]) * (x**2).sum()
 
 
+class Image(Signal):
+    """Array with a higher priority than others of its kind, that converts to numbers in its own way."""
+
+    __array_priority__ = 5.0
+
+    def __float__(self):
+        return 2.0 * super().__float__()
+
+    def __int__(self):
+        return 3 + super().__int__()
+
+    def __complex__(self):
+        return 1j * super().__complex__()
+
+
+class Tagged(Signal):
+    """Array that computes NumPy's functions as ``ndarray`` does."""
+
+    def __array_function__(self, func, types, args, kwargs):
+        found = super().__array_function__(func, types, args, kwargs)
+        if type(found) is Tagged:
+            found.rate = 7.0
+        return found
+
+
+class Sized:
+    """Object with functions of its own."""
+
+    def __array_function__(self, func, types, args, kwargs):
+        return 4.0
+
+
+class Shifted(np.ndarray):
+    def __new__(cls, x):
+        return super().__new__(cls, 2, float, x, 8)
+
+
+class Total:
+    """Object whose operators come before those of arrays of a lower priority."""
+
+    __array_priority__ = 10.0
+
+    def __init__(self, x):
+        self.x = x
+
+    def __radd__(self, other):
+        return np.asarray(other).sum() * self.x
+
+
+def written_by_ufuncs(x):
+    """Results of ufuncs and their methods that are written to an array of a class: plain arguments too."""
+    a, b = Signal(np.zeros(3), rate=2.0), Signal(np.ones(3), rate=3.0)
+    assert np.multiply(x, 2.0, out=a) is a
+    np.add(a, x, b, where=x > 1.0)
+    whole, rest = np.modf(x * 1.3, out=(None, Signal(np.zeros(3))))
+    assert type(whole) is np.ndarray
+    np.divmod(Signal(x), 0.6, out=(rest, None))
+    rows = Signal(np.zeros((3, 3)), rate=5.0)
+    np.multiply.outer(x, x, out=rows)
+    np.add.reduce(rows, axis=1, out=rest)
+    np.add.accumulate(rest, out=rest)
+    info = np.zeros(3).view(Info)
+    np.multiply(x, x, out=info)
+    return (a * a).sum() * a.rate + (b**2).sum() * b.rate + (rest * x).sum() + rows.power() + (info**2).info
+
+
+def written_by_functions(x):
+    """Results of functions that are written to an array of a class."""
+    a, square = Signal(np.zeros(3), rate=2.0), np.outer(x, x)
+    np.sum(square, axis=0, out=a)
+    np.cumsum(a * x, out=a)
+    np.clip(a, 0.5, 30.0, out=a)
+    square.mean(axis=0, out=a)
+    np.copyto(a, x[1], where=[True, False, False])
+    np.put(a, [1], x[:1] ** 2)
+    rows = Signal(np.zeros((3, 3)), rate=5.0)
+    np.fill_diagonal(rows, x)
+    np.put_along_axis(rows, np.array([[1], [2], [0]]), a[:, None], axis=1)
+    np.place(rows, rows == 0.0, x**2)
+    np.putmask(rows, rows > 5.0, 2.0 * rows)
+    return (a * a).sum() * a.rate + rows.power()
+
+
+def sums_by_ufuncs_of_its_own(x):
+    a, b = np.zeros(3).view(Info), np.zeros(()).view(Info)
+    x.view(Info).cumsum(out=a)
+    (x.view(Info) * a).sum(out=b)
+    return np.asarray(a * b).sum() * (a * b).info
+
+
+def rearranged(x):
+    """Functions of NumPy that return an array of the class of their argument."""
+    s = Signal(np.outer(x, x[:2]), rate=3.0)
+    made = [np.flip(s), np.fliplr(s), np.rot90(s), np.moveaxis(s, 0, 1), np.expand_dims(s, 0), np.atleast_3d(s)]
+    made += np.atleast_1d(s, Signal(x[0], rate=2.0), x)[:2]
+    first, *_ = np.atleast_1d(x, s)
+    assert type(first) is type(np.copy(s)) is np.ndarray
+    assert (np.size(s), np.size(s, 1)) == (6, 2)
+    made += [np.flipud(s) * x[:, None], np.copy(s, subok=True), np.ptp(s, axis=0)]
+    return sum((part**2).sum() * part.rate for part in made) + (np.copy(s) ** 3).sum() + np.ptp(s)
+
+
+def numbers(x):
+    """Arrays without axes as numbers."""
+    s = Signal(x[0], rate=2.0)
+    found = int(s * 3) * s + float(s) + abs(complex(s) * 2j) + np.float64(s) ** 2 + math.sin(s)
+    t = x[2:].view(Image).reshape(())
+    found += (
+        int(t) * float(t)
+        + (complex(t) ** 2).real
+        + np.float64(t) * t.view(np.ndarray)
+        + np.int64(t) * np.complex128(t).real
+    )
+    place, constant = Signal(np.array(1)), Signal(np.array([2.0, 3.0]))
+    assert (repr(constant), str(constant), f"{constant[0]:.1f}") == ("Signal([2., 3.])", "[2. 3.]", "2.0")
+    assert (f"{s:.2f}", f"{constant}") == (f"{x[0]:.2f}", "[2. 3.]")
+    assert 3.0 in constant
+    assert 4.0 not in constant
+    return found * [1.0, x[1]][place] + sum(v**3 for v in Signal(x)) + sum(row.rate for row in Signal(x[:, None], x[0]))
+
+
+def operators(x):
+    s = Signal(x, rate=2.0)
+    quotient, rest = divmod(s, 0.6)
+    (count,), (more,) = divmod(9.0, s[:1])
+    shifted = (Signal(np.array([1, 2, 4])) << 1) >> Signal(np.array([0, 1, 0]))
+    image = [part.rate for part in (s * x.view(Image), x.view(Image) * s, np.add(s, x.view(Image)))]
+    assert image == [None] * 3
+    found = (quotient * rest).sum() * rest.rate + count * more + (shifted * s).power()
+    found += (s + Total(x[1])) + s.view().power() + float(s.view(type=Image).power()) * x[0]
+    return found + float(x.view(Image)[:1].sum())
+
+
+def set_attributes(x):
+    s = Signal(np.outer(x, x) + 0j, rate=2.0)
+    s.shape = (9,)
+    s.imag = np.sin(s.real)
+    return (abs(s) ** 2).power()
+
+
+def functions_of_numpy(x):
+    """Functions that a class computes by NumPy's ``__array_function__``."""
+    t = Tagged(x, rate=2.0)
+    made = [np.inner(t, np.eye(3)), np.dot(t, np.eye(3)), np.sort(t), np.empty_like(t) * 0.0 + t]
+    assert [type(part) for part in made] == [Tagged] * 4
+    assert type(np.concatenate([t, x])) is np.ndarray
+    made += [np.linspace(t, x**2, 3), np.kron(t, x), np.angle(t + 1j)]
+    assert [type(part) for part in made[4:6]] == [Tagged] * 2
+    assert np.concatenate([t, Sized()]) == 4.0
+    return sum((part**2).sum() * part.rate for part in made)
+
+
 PROGRAMS = {
+    "written_by_ufuncs": written_by_ufuncs,
+    "written_by_functions": written_by_functions,
+    "sums_by_ufuncs_of_its_own": sums_by_ufuncs_of_its_own,
+    "rearranged": rearranged,
+    "numbers": numbers,
+    "operators": operators,
+    "set_attributes": set_attributes,
+    "functions_of_numpy": functions_of_numpy,
+    "mixed_classes": lambda x: float((x.view(Doubled) * Length(x)).sum()) * (Length(x) * x.view(Doubled)).power * x[0],
     "ufuncs_of_its_own": lambda x: (
         np.asarray(np.sin(x.view(Info)) * 2.0 + x.view(Info)).sum() * (x.view(Info) * x.view(Info)).info
         + np.asarray(x.view(Info).cumsum()).prod()
@@ -304,6 +465,8 @@ def test_functions_that_do_not_know_the_class_of_the_array():
     np.testing.assert_allclose(grad(lambda x: np.linalg.norm(Metres(x)))(X), X / np.linalg.norm(X), rtol=1e-12)
     with pytest.raises(InputError, match=r"Metres: a transform returns arrays and numbers, .* Return numpy\.asarray"):
         grad(lambda x: Metres(x) + Metres(x))(X)
+    with pytest.raises(ConversionError, match=r"Shifted: traced values .* got offset or strides"):
+        grad(lambda x: Shifted(x).sum())(X)
     with pytest.raises(
         ConversionError, match=r"Counted: x\.round\(\) calls __array_ufunc__ .* Write it with operators"
     ):

@@ -6,10 +6,13 @@ import scipy.interpolate
 import scipy.linalg
 import scipy.ndimage
 import scipy.signal
+import scipy.sparse
 import scipy.special
-from helpers import differences, traced
+import scipy.stats
+from helpers import at_least, differences, traced
 
 from funcgrad import grad, jvp, trace, vmap
+from funcgrad.errors import ConversionError, InputError
 
 RNG = np.random.default_rng(5)
 IMAGE, LINE = RNG.normal(size=(4, 5)), RNG.normal(size=7)
@@ -207,3 +210,41 @@ def test_gradient_magnitude_at_zero_gradient(mode):
             )
     flat = np.ones((3, 3))
     assert not grad(lambda x: np.sum(scipy.ndimage.generic_gradient_magnitude(x, scipy.ndimage.sobel)))(flat).any()
+
+
+def test_gradient_magnitude_along_no_axis():
+    def f(x):
+        made = np.zeros(x.shape)
+        nd.generic_gradient_magnitude(x, nd.sobel, made, axes=())
+        return np.sum(made * nd.generic_gradient_magnitude(x**2, nd.sobel, axes=()))
+
+    np.testing.assert_allclose(grad(f)(IMAGE), 3.0 * IMAGE**2, rtol=1e-12)
+    assert jvp(f, (IMAGE,), (IMAGE,))[0] == pytest.approx(f(IMAGE), rel=1e-13)
+
+
+REFUSED = {
+    "ellipsoid": (lambda x: nd.fourier_ellipsoid(np.fft.fftn(x), x[0]), ConversionError, "size has no derivative"),
+    "border": (lambda x: sig.upfirdn([1.0, 2.0], x, mode="other", cval=x[0]), InputError, "must be one of SciPy's"),
+    "polynomial": (lambda x: scipy.special.genlaguerre(2, x[0])(x), ConversionError, "plain values only"),
+    "counts": (lambda x: RNG.poisson([x[0] ** 2, 2.0]), ConversionError, "got a list with one"),
+    "shape of gamma": (lambda x: RNG.gamma(x[0] ** 2, 2.0), ConversionError, r"rng\.gamma: random numbers"),
+    "missing argument": (lambda x: scipy.stats.ttest_ind(x), TypeError, "required positional argument"),
+    "missing parameter": (lambda x: scipy.stats.pmean(x), TypeError, "required positional argument"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_calls_without_a_derivative_raise(name):
+    f, error, message = REFUSED[name]
+    with pytest.raises(error, match=message):
+        jvp(lambda x: np.full(1, x[0])[0] * f(x), (LINE,), (LINE,))
+
+
+def test_functions_of_newer_versions_raise():
+    if at_least(scipy, "1.15.0"):
+        with pytest.raises(ConversionError, match="traced angles go without diff_n"):
+            grad(lambda x: scipy.special.sph_harm_y_all(2, 2, x, 0.3, diff_n=1)[1].real.sum())(0.4)
+    if at_least(scipy, "1.17.0"):
+        for axes, message in (((1, 1), "duplicate value"), ((1, 0, 2), "axes")):
+            with pytest.raises(ValueError, match=message):
+                grad(lambda x, axes=axes: scipy.sparse.permute_dims(scipy.sparse.coo_array(x), axes).sum())(IMAGE)

@@ -5,6 +5,7 @@ import collections.abc
 import functools
 import math
 import re
+from collections.abc import Iterable as Many
 from collections.abc import Sized
 from decimal import Decimal
 from fractions import Fraction
@@ -85,6 +86,7 @@ def test_functions_of_cmath_imported_by_name(name):
     np.testing.assert_allclose(grad(grad(f))(x), differences(grad(f), x), rtol=1e-7)
 
 
+SHOW, HASH = float.__repr__, float.__hash__
 TIMES, AFTER, LOWER, POWER = float.__mul__, float.__rsub__, float.__lt__, (float.__pow__, float.__neg__)
 
 
@@ -95,6 +97,7 @@ def test_methods_of_float():
         found = TIMES(x, 2.0) * TIMES(3.0, x) + AFTER(1.0, math.exp(x)) * AFTER(x, 4.0) + POWER[0](x, 3)
         assert TIMES(2.0, 3.0) == 6.0
         assert LOWER(x, 5.0)
+        assert (SHOW(2.5), HASH(2.0)) == ("2.5", 2)
         return POWER[1](found)
 
     np.testing.assert_allclose(grad(f)(0.7), differences(f, 0.7), rtol=1e-7)
@@ -514,3 +517,95 @@ def test_functions_for_ufuncs_are_ufuncs():
         return math.sin(x) * sum(map(count, (np.sin, np.add, np.sum, f)))
 
     assert grad(f)(0.0) == 1 + 2 + 7 + 7
+
+
+class Reading:
+    """Object with methods for conversions."""
+
+    def __init__(self, x):
+        self.x = x
+
+    def __float__(self):
+        return self.x * 2.0
+
+    def __complex__(self):
+        return self.x * 3j
+
+    def __int__(self):
+        return int(self.x) + 4
+
+    def __trunc__(self):
+        return 6
+
+    def __floor__(self):
+        return self.x * 7.0
+
+    def __ceil__(self):
+        return 8
+
+
+OF_OBJECTS = {
+    "float": float,
+    "int": int,
+    "complex": lambda r: complex(r).imag,
+    "float64": np.float64,
+    "complex128": lambda r: np.complex128(r).imag,
+    "int64": np.int64,
+    "trunc": math.trunc,
+    "floor": math.floor,
+    "ceil": math.ceil,
+    "sin": math.sin,
+}
+
+
+@pytest.mark.parametrize("name", OF_OBJECTS)
+def test_numbers_by_methods_of_objects(name):
+    def f(x):
+        held = np.zeros(1)
+        held[0] = x
+        return OF_OBJECTS[name](Reading(x)) * held[0]
+
+    value, slope = jvp(f, (1.75,), (1.0,))
+    assert value == pytest.approx(f(1.75), rel=1e-15)
+    assert slope == pytest.approx(differences(lambda x: float(f(float(x))), 1.75, 1e-3), rel=1e-6)
+    assert grad(f)(1.75) == pytest.approx(slope, rel=1e-12)
+    assert vmap(f)(np.array([1.75, 1.875])) == pytest.approx([f(1.75), f(1.875)], rel=1e-7)
+
+
+@pytest.mark.parametrize("fun", [float, int, math.sin])
+def test_conversions_of_complex_numbers_raise_type_error(fun):
+    def f(x):
+        held = np.zeros(1)
+        held[0] = x
+        with pytest.raises(TypeError):
+            fun(complex(held[0], 1.0))
+        with pytest.raises(TypeError):
+            fun(np.exp(1j * held)[0])
+        return held[0]
+
+    assert jvp(f, (2.0,), (1.0,)) == (2.0, 1.0)
+
+
+def test_text_as_complex_number():
+    def f(x):
+        return abs(complex(f"{x}") * complex("2.0"))
+
+    assert jvp(f, (-1.5,), (1.0,)) == (3.0, -2.0)
+
+
+def test_abstract_classes_with_one_method():
+    def f(x):
+        math.sin(x[0])  # this makes the function be rebuilt
+        assert issubclass(list, collections.abc.Iterable)
+        assert not issubclass(float, Sized)
+        assert Sized.__name__ == "Sized"
+        return x[0] * len(str(Many[float]))
+
+    assert grad(f)(np.array([2.0])).tolist() == [len(str(Many[float]))]
+
+
+def test_conversions_in_code_of_many_names():
+    """Check a function with so many global names that the number of the last one needs two bytes."""
+    names = {f"number_{i}": 0.5 for i in range(140)}
+    exec(f"def f(x):\n    total = {' + '.join(names)}\n    return float(x[0]) * total * complex(x[1], 1.0).real", names)
+    assert grad(names["f"])(np.array([2.0, 3.0])).tolist() == [210.0, 140.0]

@@ -14,7 +14,7 @@ import pytest
 import scipy.optimize
 from helpers import differences
 
-from funcgrad import grad, hessian, jacfwd, value_and_grad, vmap
+from funcgrad import grad, hessian, jacfwd, jvp, value_and_grad, vmap
 
 
 class Positive:
@@ -578,3 +578,93 @@ def test_basinhopping_which_asks_for_signatures_of_objects():
         return np.sum(scipy.optimize.basinhopping(f, [1.0, 1.0], niter=2, rng=1, minimizer_kwargs=options).x)
 
     assert grad(lowest)(0.3) == pytest.approx((lowest(0.3001) - lowest(0.2999)) / 2e-4, rel=1e-4)
+
+
+class Gauge:
+    """Object with slots, a property that can be deleted, and a method with a part of its arguments."""
+
+    __slots__ = ("__dict__", "sensor", "weights")
+
+    def __init__(self):
+        self.sensor, self.weights, self._level = math.sin, np.array([2.0, 3.0]), 1.5
+
+    @property
+    def level(self):
+        return self._level * 2.0
+
+    @level.deleter
+    def level(self):
+        self._level = 0.25
+
+    def scaled(self, x, by=1.0):
+        return self.sensor(x) * by * self.level
+
+    tripled = functools.partialmethod(scaled, by=3.0)
+
+
+class Names:
+    """Mapping of the names of evaluated code: it can neither be looped over nor has it a length."""
+
+    def __init__(self, **known):
+        self.known = known
+
+    def __getitem__(self, name):
+        return self.known[name]
+
+    def __setitem__(self, name, value):
+        self.known[name] = value
+
+    def __delitem__(self, name):
+        del self.known[name]
+
+    def keys(self):
+        return self.known.keys()
+
+
+GAUGE = Gauge()
+
+
+def property_deleted(x):
+    del GAUGE.level
+    return GAUGE.tripled(x) * GAUGE.weights[1] * GAUGE.level
+
+
+def slots_of_a_copy(x):
+    other = copy.copy(GAUGE)
+    other.note = x
+    del other.note
+    return other.tripled(x) * other.weights.sum() * len(vars(other))
+
+
+def names_of_evaluated_code(x):
+    names = Names(x=x)
+    exec(
+        "y = math.sin(x)\nw = 3.0\ndel w\nz = y * 2.0\ncount = len(dir()) + len(locals().keys())", {"math": math}, names
+    )
+    return names["z"] * names["count"]
+
+
+@functools.lru_cache
+def kept(pair):
+    return pair[0] * pair[1][0] ** 2
+
+
+@pytest.mark.parametrize(
+    "f", [property_deleted, slots_of_a_copy, names_of_evaluated_code, lambda x: kept((x, (x, 2))) * kept((x, (x, 2)))]
+)
+def test_less_common_members_and_names(f):
+    def rebuilt(x):
+        held = np.zeros(1)
+        held[0] = x
+        return f(x) * held[0]
+
+    GAUGE.__init__()
+    expected = rebuilt(0.7)
+    GAUGE.__init__()
+    value, slope = jvp(rebuilt, (0.7,), (1.0,))
+    assert value == pytest.approx(expected, rel=1e-14)
+    assert GAUGE.level == 3.0
+    assert grad(rebuilt)(0.7) == pytest.approx(slope, rel=1e-12)
+    fresh = lambda x: GAUGE.__init__() or rebuilt(x)
+    assert slope == pytest.approx(differences(fresh, 0.7), rel=1e-7)
+    GAUGE.__init__()

@@ -215,7 +215,27 @@ def _(x: Law):
     return 2.0 if x is Law.DECAY else 3.0
 
 
+class Part(enum.IntFlag, boundary=enum.EJECT):
+    """Flags whose unknown combinations are integers."""
+
+    FIRST = 1
+    SECOND = 2
+
+    def of(self, x):
+        return math.sin(x) * self.value
+
+
+def members(x):
+    """What an enumeration tells about its members."""
+    found = sum(law.weight(v) for law, v in zip(reversed(Law), x, strict=False))
+    assert (len(Law), Law.LINEAR in Law, isinstance(Law.DECAY, Law), isinstance(2.0, Law)) == (2, True, True, False)
+    assert (repr(Law.DECAY), str(Law.DECAY), f"{Law.DECAY}") == ("<Law.DECAY: 2.5>", "Law.DECAY", "Law.DECAY")
+    assert list(Law.__members__) == ["LINEAR", "DECAY", "ALIAS"]
+    return found * Law.__members__["DECAY"].weight(x[0]) + Part(8) * Part(3).of(x[1])
+
+
 PROGRAMS = {
+    "members": members,
     "dispatched": lambda x: magnitude(x[0]) * magnitude(Law.DECAY) * magnitude(Law.LINEAR),
     "methods": lambda x: sum(law.weight(v) for law, v in zip(Law, x, strict=False)) + Law.scale(x[2]),
     "properties": lambda x: Law.DECAY.table.dot(x[:2]),

@@ -10,7 +10,9 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.cluster.hierarchy
+import scipy.cluster.vq
 import scipy.interpolate
+import scipy.optimize
 import scipy.sparse
 import scipy.special
 import scipy.stats
@@ -18,7 +20,7 @@ from helpers import differences
 from numpy import ma
 from numpy.polynomial import Chebyshev, Polynomial, chebyshev
 
-from funcgrad import grad, hessian, jacfwd, vmap
+from funcgrad import grad, hessian, jacfwd, jit, jvp, vmap
 
 X, Y = np.array([0.7, 1.3, 0.4, 2.1]), np.array([0.3, 1.0, 2.2, 2.9])
 TIMES, PLACES = np.arange(4.0), ([0, 1, 2, 0], [1, 2, 0, 2])
@@ -192,6 +194,17 @@ def curves_at_a_number(x):
     return total
 
 
+def rebuilt(fun):
+    """Return a program that computes ``fun``, and cannot run as it is written."""
+
+    def program(x):
+        held = np.zeros(1)
+        held[0] = x[0]
+        return fun(x)
+
+    return program
+
+
 PROGRAMS = {
     "harmonic_mean": lambda x: statistics.harmonic_mean(x) + statistics.harmonic_mean(list(x), [1, 2, 3, 4]),
     "covariance": lambda x: statistics.covariance(x, Y) * statistics.covariance(x, x**2),
@@ -207,6 +220,32 @@ PROGRAMS = {
     "proportional": lambda x: statistics.linear_regression(x, Y, proportional=True)[0],
     "quantiles": lambda x: statistics.quantiles(x)[0] ** 2 + sum(statistics.quantiles(list(x), n=5)),
     "inclusive quantiles": lambda x: statistics.quantiles(x**2, n=3, method="inclusive")[0],
+    "rebuilt quantiles": rebuilt(
+        lambda x: (
+            statistics.quantiles(x**2, n=7)[5] * statistics.quantiles(iter(x))[0]
+            + statistics.quantiles(list(x), n=3, method="inclusive")[1]
+        )
+    ),
+    "rebuilt means": rebuilt(
+        lambda x: (
+            statistics.geometric_mean(dict(enumerate(x)).values())
+            + statistics.harmonic_mean(x, [1, 2, 3, 4])
+            + statistics.fmean(v * v for v in x)
+        )
+    ),
+    "nearest codes of numbers": lambda x: (
+        (scipy.cluster.vq.vq(x, np.array([0.5, 1.7]))[1] ** 2).sum() + scipy.cluster.vq.vq(x**2, 1.1 * x[1:3])[1].prod()
+    ),
+    "energy distance of equal values": lambda x: scipy.stats.energy_distance([0.9, 0.9, 2.0], np.append(x, 0.9)) ** 2,
+    "integer programs with constraints by place": lambda x: (
+        scipy.optimize.milp(x, constraints=[np.ones((1, 4)), 1.5, 3.0], bounds=scipy.optimize.Bounds(0, 1)).fun ** 2
+    ),
+    "transposed coordinates": lambda x: scipy.sparse.csr_array(np.outer(x, x**2)).T @ x @ np.arange(4.0),
+    "draws of constants": lambda x: (
+        x[:3] * np.random.default_rng(0).gamma(2.0, 2.0, 3) * np.random.default_rng(1).triangular(0.0, 1.0, 2.0, 3)
+        + np.random.default_rng(2).multivariate_normal(np.zeros(3), np.eye(3), method="cholesky") * x[1:]
+        + np.random.RandomState(3).multivariate_normal(np.zeros(3), np.eye(3)) * x[0]
+    ).sum(),
     "cmath.isclose": lambda x: (
         x[0] ** 2 if cmath.isclose(complex(x[0], x[1]), complex(0.7, 1.3), rel_tol=0.1) else x[1]
     ),
@@ -281,3 +320,68 @@ def test_programs(name):
     np.testing.assert_allclose(bend, rows, rtol=1e-4, atol=1e-4)
     xs = np.stack([X, X * 1.001])
     np.testing.assert_allclose(vmap(grad(f))(xs), [grad(f)(x) for x in xs], rtol=1e-7, atol=1e-9)
+
+
+FAILING = {
+    "no parts": lambda x: statistics.quantiles(x, n=0),
+    "one number": lambda x: statistics.quantiles(list(x[:1])),
+    "unknown method": lambda x: statistics.quantiles(x, method="other"),
+    "variance": lambda x: statistics.variance(x[:1]),
+    "stdev": lambda x: statistics.stdev(list(x[:1])),
+    "lengths": lambda x: statistics.covariance(x, x[:2]),
+    "equal numbers": lambda x: statistics.correlation(list(0 * x), list(x)),
+    "equal places": lambda x: statistics.linear_regression([1.0] * 4, x),
+    "negative numbers": lambda x: statistics.harmonic_mean(-x),
+    "zeros": lambda x: statistics.geometric_mean(0 * x),
+    "weights": lambda x: statistics.fmean(x, weights=[1.0, 2.0]),
+    "sum of weights": lambda x: statistics.fmean(x, weights=0 * x),
+    "rows": lambda x: statistics.mean(np.outer(x, x)),
+    "dimensions": lambda x: math.dist(x, x[:2]),
+}
+
+
+@pytest.mark.parametrize("name", FAILING)
+def test_errors_of_statistics_are_those_of_python(name):
+    f = rebuilt(FAILING[name])
+    with pytest.raises((ValueError, TypeError)) as expected:  # StatisticsError is a ValueError
+        f(X)
+    with pytest.raises(expected.type) as found:
+        grad(f)(X)
+    assert found.value.args[0].partition("\n")[0] == expected.value.args[0]
+
+
+@pytest.mark.parametrize("fun", [lambda x: statistics.mean(x), lambda x: math.prod(x), lambda x: math.fsum(x)])
+def test_infinite_results_of_sequences(fun):
+    value, slope = jvp(rebuilt(fun), (np.append(X, np.inf),), (np.eye(5)[0],))
+    assert value == np.inf
+    assert slope > 0
+
+
+def test_errors_of_statistics_in_a_batch():
+    with pytest.raises(statistics.StatisticsError, match="at least 2 data points"):
+        vmap(rebuilt(lambda x: statistics.variance(x[:1])))(np.stack([X, X + 1.0]))
+    for fun in (statistics.harmonic_mean, statistics.geometric_mean):
+        of_rows = vmap(rebuilt(lambda x, fun=fun: fun(x)))
+        np.testing.assert_allclose(of_rows(np.stack([X, X + 1.0])), [fun(X), fun(X + 1.0)], rtol=1e-14)
+        with pytest.raises(statistics.StatisticsError):
+            of_rows(np.stack([-X, -X]))
+
+
+@pytest.mark.parametrize("fun", [statistics.harmonic_mean, statistics.geometric_mean, math.exp, math.log, math.atan])
+def test_recorded_functions_of_python_raise_the_same_errors(fun):
+    """Functions in a derivative that takes the recorded number from outside compute on the recording."""
+    of_sequence = fun.__module__ == "statistics"
+
+    def f(x):
+        return grad(rebuilt(lambda y: y[0] * (fun([x[0], 2.0]) if of_sequence else fun(x[0]))))(np.array([3.0]))[0]
+
+    recorded = jit(f, backend="numpy")
+    for number in (0.5, 2.5, -1.5, np.inf, 900.0, 0.75):
+        x = np.array([number])
+        try:
+            expected = f(x)
+        except (ValueError, OverflowError) as error:
+            with pytest.raises(type(error)):
+                recorded(x)
+        else:
+            np.testing.assert_allclose(recorded(x), expected, rtol=1e-14)

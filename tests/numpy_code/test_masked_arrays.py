@@ -237,7 +237,41 @@ class Fit:
 
 FIT = Fit()
 
+
+def medians(x):
+    rows = np.outer(x[:2], x[1:4])
+    whole = ma.median(ma.array(x)) * ma.median(ma.array(rows), axis=0)[1] + ma.median(ma.array(rows), 1, keepdims=True)
+    return whole.sum() + ma.median(ma.array(rows, mask=[[1, 0, 0], [0, 0, 1]]), axis=0).sum()
+
+
+def means_with_counts(x):
+    """Means, and the counts that are their weights: numbers of the dtype of the mean."""
+    rows = ma.array(np.outer(x[:2], x[1:4]), mask=[[1, 0, 0], [0, 0, 1]])
+    mean, count = ma.average(rows, axis=0, returned=True)
+    assert (count.dtype, count.tolist()) == (np.float64, [1.0, 2.0, 1.0])
+    whole, number = ma.average(rows, returned=True)
+    assert (type(number), number) == (np.float64, 4.0)
+    places = ma.where(ma.array(x, mask=MASK) > 1.0)
+    return (
+        (mean * count).sum() * whole + ma.average(ma.array(x)) + x[places].sum() + x[ma.where(ma.array(x) > 1.0)].prod()
+    )
+
+
+def by_place(x):
+    """Arguments of the class by place: mask, dtype and whether to copy."""
+    m = ma.MaskedArray(x, MASK, float, True)
+    m[0] = 5.0
+    return m.sum() * x[0] + (ma.masked_array(x, MASK, None, False) ** 2).sum()
+
+
 PROGRAMS = {
+    "medians_without_masks": medians,
+    "means_with_counts": means_with_counts,
+    "by_place": by_place,
+    "extrema_of_functions": lambda x: (
+        ma.maximum(ma.array(x, mask=MASK), 1.0).sum() * ma.minimum.reduce(ma.array(x, mask=MASK))
+        + ma.maximum.outer(ma.array(x[:2]), x[2:4]).sum()
+    ),
     "mean": lambda x: ma.masked_where(x > 2.0, x**2).mean(),
     "constants_on_the_left": lambda x: ((OBSERVED - x) ** 2).sum() / OBSERVED.count(),
     "constants_on_the_right": lambda x: np.mean((x - OBSERVED) ** 2),
@@ -429,12 +463,13 @@ def test_a_masked_array_as_the_result_is_refused_unless_it_is_constant():
         (lambda x: mstats.zscore(masked(x)).sum(), r"numpy\.ma: this function would lose the mask"),
         (lambda x: np.concatenate([masked(x), x]).sum(), r"numpy\.ma: this function would lose the mask"),
         (lambda x: ma.array(x, mask=MASK, hard_mask=True).sum(), r"numpy\.ma: an array with a hard mask"),
+        (lambda x: ma.zeros_like(ma.array(x), hardmask=True).sum(), r"numpy\.ma: an array with a hard mask"),
         (
             lambda x: (HARD * x).sum(),
             r"numpy\.ma: an array with a hard mask .* Leave it out, and write to m\[~m\.mask\]",
         ),
     ],
-    ids=["norm", "zscore", "concatenate", "hard_mask", "constant_with_hard_mask"],
+    ids=["norm", "zscore", "concatenate", "hard_mask", "made_with_hard_mask", "constant_with_hard_mask"],
 )
 def test_what_would_lose_the_mask_is_refused(call, message):
     with pytest.raises(ConversionError, match=message):

@@ -23,7 +23,45 @@ def row(x):
     return np.matrix(x[:2])
 
 
+def of_its_class(x):
+    found = square(x)
+    assert type(found) is np.matrix
+    assert isinstance(found, np.matrix)
+    assert issubclass(type(found), np.ndarray)
+    return type(found)(x.reshape(2, 3)) * found[0, 1]
+
+
+def texts(x):
+    """Texts of constant matrices; a shape that no matrix has."""
+    constant = np.asmatrix(np.eye(2))
+    assert repr(constant) == "matrix([[1., 0.],\n        [0., 1.]])"
+    assert str(constant) == "[[1. 0.]\n [0. 1.]]"
+    assert repr(wide(x)).startswith("matrix(")
+    with pytest.raises(ValueError, match="shape too large to be a matrix"):
+        np.matrix(np.ones((2, 1, 2, 2)) * x[0])
+    with pytest.raises(TypeError, match="argument"):
+        np.sum()
+    return constant * np.matrix(x.reshape(2, 1, 3))
+
+
+def written(x):
+    """Results of functions that are written to a matrix."""
+    made = np.matrix(np.zeros((2, 2)))
+    np.matmul(square(x), square(x), out=made)
+    np.tanh(made / 9.0, out=made)
+    np.copyto(made, x[0], where=[[True, False], [False, False]])
+    np.fill_diagonal(made[:, ::-1], x[4:])
+    return made
+
+
 PROGRAMS = {
+    "written": written,
+    "texts": texts,
+    "of its class": of_its_class,
+    "a number times a matrix": lambda x: 2.0 * square(x) + x[0] * square(x),
+    "a list times a matrix": lambda x: [1.0, 2.0] * wide(x),
+    "as a new array": lambda x: np.array(square(x)) * x[:2],
+    "names of arguments": lambda x: np.sum(a=np.asarray(wide(x)), axis=0),
     "product": lambda x: square(x) * row(x).T,
     "with an array": lambda x: np.ones((2, 2)) * wide(x),
     "with a vector": lambda x: wide(x) * x[:3].reshape(3, 1),

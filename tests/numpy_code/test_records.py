@@ -197,7 +197,17 @@ def constants(x):
     return x.sum() * known["b"] + x[0] * in_order["value"][0] + len(table.tolist()) * x[1]
 
 
+def copied(x):
+    """Record arrays of structured arrays: copies, unless a program asks for the memory itself."""
+    source, named = np.zeros(4, [("a", float), ("b", float)]), np.rec.array([(1.0, 2.0), (3.0, 4.0)], names="u,v")
+    own, shared = np.rec.array(source), np.rec.array(source, copy=False)
+    own.a = np.sin(x)
+    shared.b = x**2
+    return (own.a * source["b"]).sum() + (own.b + source["a"] + own.a[0]).sum() * named.v[1]
+
+
 PROGRAMS = [
+    copied,
     *(fields, records, parts, rows, sorted_records, sorted_copies, sorted_by_fields_in_fields, record_arrays, nested),
     *(several_fields, constants, written_from_outside, views, same_memory, converted, record_attributes),
     constants_of_a_rebuilt_run,

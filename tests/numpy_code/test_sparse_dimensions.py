@@ -27,6 +27,7 @@ PROGRAMS = {
     "expanded to three axes": lambda x: sp.expand_dims(sp.coo_array((x, EYE)), axis=-2),
     "expanded constants": lambda x: sp.expand_dims(CONSTANT, axis=1) * x[0],
     "vector": vector,
+    "of another": lambda x: sp.coo_array(vector(x)) + type(vector(x))(vector(x).toarray() ** 2),
     "of an array": lambda x: sp.coo_array(x) + sp.csr_array(x) * 2.0 - CONSTANT,
     "values": lambda x: sp.coo_array(x).data + vector(x).coords[0],
     "repeated places": lambda x: sp.coo_array((x, (np.array([0, 2, 2, 3]),))),

@@ -8,7 +8,7 @@ import scipy.sparse as sparse
 from helpers import differences
 
 from funcgrad import grad, hessian, jacobian, jvp, stop_gradient, value_and_grad, vmap
-from funcgrad.errors import ConversionError, NotDifferentiableError
+from funcgrad.errors import ConversionError, NotDifferentiableError, ShapeError
 from funcgrad.numpy_code.sparse.recognition import is_sparse_family
 
 M = sparse.csr_matrix(np.array([[1.0, 2.0], [3.0, 4.0]]))
@@ -324,7 +324,42 @@ GRAPHS = {
     "diagonals": lambda x: (sparse.diags(x).copy() * np.arange(2.0)).sum() ** 2 + sparse.diags(x).conj().trace(),
     "filled": lambda x: graph(x, sparse.csr_matrix).todok().get((0, 1), 0.0) ** 2 + graph(x).tolil()[0, 2],
 }
+
+
+def blocks(x):
+    """Matrices of blocks, and matrices of matrices in an array of objects."""
+    rows = np.outer(x, [1.0, x[0], 2.0])
+    data = np.stack([rows, rows**2, 2.0 * rows])
+    A = sparse.bsr_array((data, [0, 1, 1], [0, 2, 3]), shape=(4, 6))
+    B = sparse.bsr_matrix((data, [0, 1, 1], [0, 2, 3]))
+    assert isinstance(A, sparse.sparray)
+    assert issubclass(sparse.bsr_array, sparse.sparray)
+    assert not isinstance(B, sparse.sparray)
+    whole = np.array([[A, None], [None, sparse.csr_array(np.eye(2))]], dtype=object)
+    return (A @ np.arange(6.0)) @ np.arange(4.0) + (B.T @ np.arange(4.0)).prod() + sparse.block_array(whole).sum()
+
+
+def constant_matrices(x):
+    """Products of constants, and writes to them."""
+    A = sparse.lil_array((2, 2))
+    A[0, 1] = x[0]
+    B = A.copy()
+    B[0, 1] = 5.0
+    A[1, 1] = 2.0
+    C = sparse.csr_matrix(np.eye(2))
+    C *= sparse.csr_matrix(np.outer(x, x))
+    C.note = 3.0
+    constant = sparse.lil_array((2, 2))
+    constant[1, 0] = 4.0
+    products = constant.multiply(np.outer(x, x)) + constant * x[1]
+    left = np.outer(x, x) @ sparse.csr_array(M) + x @ sparse.csr_array(M)
+    assert (x @ sparse.csr_array(M) == sparse.csr_array(M).__rmatmul__(x)).all()
+    return (A.toarray() ** 2).sum() + B.sum() + C.sum() * C.note + (products**2).sum() + (left**2).sum()
+
+
 PROGRAMS = {
+    "blocks": blocks,
+    "constant matrices": constant_matrices,
     **GRAPHS,
     **{f"{make.__name__} {kind.__name__}": make(kind) for make in (elements, assembled, constants) for kind in FILLED},
     **{f"products of a constant {kind.__name__}": scaled_constant(kind) for kind in COMPRESSED},
@@ -369,6 +404,16 @@ def test_factorizations_of_constant_matrices(f):
     np.testing.assert_allclose(hessian(f)(X) @ X, directional, rtol=1e-5, atol=1e-7)
     if f is factors_made_outside:
         np.testing.assert_allclose(vmap(grad(f))(rows), [grad(f)(row) for row in rows], rtol=1e-9)
+
+
+def test_values_of_another_shape_raise():
+    def f(x):
+        A = sparse.csr_matrix(np.eye(3))
+        A.data = x
+        return A.sum()
+
+    with pytest.raises(ShapeError, match=r"csr_matrix\.data: the shape must stay \(3,\), got \(2,\)"):
+        grad(f)(X)
 
 
 def test_incomplete_factorization_of_tracers_raises():

@@ -124,6 +124,48 @@ CASES = {
         lambda t: si.insert(0.55, (np.r_[KNOTS[:4], t, KNOTS[6:]], C, 3), m=2)[1][:8],
         KNOTS[4:6],
     ),
+    "slope in Bernstein's basis": (lambda y: si.BPoly(y.reshape(3, 3), [0.0, 0.3, 0.7, 1.0])(AT, nu=1), Y),
+    "slope where places move": (
+        lambda x: si.BPoly(Y.reshape(3, 3), [0.0, 0.3, 0.7, 1.0]).derivative()(x) + si.BPoly([[1], [2]], [0, 1])(x, 2),
+        AT,
+    ),
+    "pieces integrated twice": (
+        lambda y: np.append(
+            si.PchipInterpolator(T, y).antiderivative(2)(AT),
+            si.PPoly(y.reshape(3, 3), [1.0, 0.7, 0.4, 0.0]).antiderivative(3)(AT),
+        ),
+        Y,
+    ),
+    "pieces between moving ends integrated": (
+        lambda x: si.PPoly(Y.reshape(3, 3), np.r_[0.0, x]).antiderivative(2)(0.9),
+        np.array([0.3, 0.5, 1.0]),
+    ),
+    "higher derivative than the degree": (
+        lambda c: (si.BSpline(KNOTS, c, 2)(AT, nu=3) + c[0]) * si.BSpline(KNOTS, c, 2)(AT, nu=2),
+        C[:7],
+    ),
+    "pieces of two variables": (
+        lambda y: [
+            si.NdPPoly(np.outer(y, np.cos(y))[:8, :6].reshape(2, 4, 2, 3), (T[::4], [0, 0.2, 0.5, 0.9]))((AT, 0.3), nu)
+            for nu in (None, [1, 0], [0, 2], [2, 0])
+        ],
+        Y,
+    ),
+    "places in pieces of one variable": (
+        lambda x: si.NdPPoly(Y.reshape(3, 3), (T[:4] * 3,))(x) * si.NdPPoly(Y.reshape(3, 3), (T[:4] * 3,))((x,)),
+        AT,
+    ),
+    "outside of the pieces": (
+        lambda x: np.nan_to_num(
+            si.NdPPoly(np.outer(Y, Y[:2]).reshape(3, 2, 3, 1), (x, [0.0, 1.0]))(((0.4, 0.5),), extrapolate=False)
+            + np.append(si.NdPPoly(Y.reshape(3, 3), (x,))([1.9], extrapolate=False), 2.0)
+        ),
+        np.array([0.0, 0.35, 0.6, 1.1]),
+    ),
+    "integral of pieces": (
+        lambda x: si.NdPPoly(np.outer(Y, Y[:2]).reshape(3, 2, 3, 1), (T[:4] * 3, [0, 1])).integrate([x[:2], x[1:]]),
+        AT,
+    ),
     "scattered": (lambda y: si.griddata((Y, np.sin(5 * Y)), y, ([0.3, 0.5], [0.2, 0.4]), rescale=True), Y),
 }
 
@@ -194,6 +236,9 @@ def test_spline_roots_to_second_order():
 SMOOTHED = {
     "splrep": lambda y: si.splev(AT, si.splrep(T, y, w=WEIGHTS, s=0.5)),
     "UnivariateSpline": lambda y: si.UnivariateSpline(T, y, s=0.5)(AT),
+    "with a straight line": lambda y: si.splev(AT, si.splrep(T, y, k=1, s=50.0)) * si.UnivariateSpline(T, y, s=9.0)(AT),
+    "residual of the nearest": lambda y: np.append(si.UnivariateSpline(T, y, s=50.0).get_residual(), y[0]),
+    "through the points": lambda y: si.splev(AT, si.splrep(T, y, s=1e-25, full_output=1, quiet=1)[0]),
     "splprep": lambda y: np.concatenate(si.splev(AT, si.splprep([y, np.cos(3 * T)], u=T, s=0.3)[0])),
     "by the places": lambda x: si.splev(AT, si.splrep(x, Y, s=0.5)),
     "with a knot for each point": lambda y: si.UnivariateSpline(T[:6], y[:6], s=0.1)(AT / 2),
@@ -241,6 +286,14 @@ def test_invalid_interpn_raises():
             fun(Z)
         with pytest.raises(ValueError, match=r"splinef2d|out of bounds in dimension 1"):
             grad(fun)(Z)
+        with pytest.raises(ValueError, match=r"splinef2d|out of bounds in dimension 1"):
+            grad(lambda z, fun=fun: np.full(1, z[0, 0])[0] * fun(z))(Z)  # which is rebuilt before
+    with pytest.raises(ValueError, match="x value not in the domain"):
+        jvp(lambda y: si.splev([-1.0, 0.3], si.splrep(T, y), ext=2), (Y,), (Y,))
+    with pytest.raises(ValueError, match="cannot be negative"):
+        jvp(lambda y: si.NdPPoly(y.reshape(3, 3), (T[:4],))(AT, nu=[-1]), (Y,), (Y,))
+    with pytest.raises(ConversionError, match="cannot be periodic"):
+        jvp(lambda y: si.splprep([y, np.cos(y)], per=True)[0][0], (Y,), (Y,))
 
 
 def test_smoothing_surfaces_raise():
