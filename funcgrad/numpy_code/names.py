@@ -19,7 +19,7 @@ import funcgrad.numpy as fnp
 from funcgrad.core import Tracer
 from funcgrad.numpy.concretization import concrete
 from funcgrad.numpy.functional import Broadcast
-from funcgrad.numpy.records import Records, records_from_arrays, records_from_rows, records_of
+from funcgrad.numpy.records import records_from_arrays, records_from_rows, records_of
 from funcgrad.numpy_code.array_functions import ArrayConverter
 from funcgrad.numpy_code.calls import source_name
 from funcgrad.numpy_code.conversions import (
@@ -256,12 +256,10 @@ def _recarray(shape: Any, dtype: Any = None, *args: Any, **kwargs: Any) -> Any:
 
 def _record_array(obj: Any, dtype: Any = None, *args: Any, **kwargs: Any) -> Any:
     """Return ``numpy.rec.array`` or ``numpy.rec.fromrecords`` of a list of tuples, which may hold traced values."""
-    if isinstance(obj, Proxy) and obj.has_fields:
-        return fnp.asanyarray(obj, dtype, copy=True)
+    if isinstance(obj, Proxy) and obj.has_fields and not args and kwargs.keys() <= {"copy"}:
+        return fnp.asanyarray(obj, dtype, copy=kwargs.get("copy", True))
     if type(obj) in (list, tuple) and dtype is not None:
         return records_from_rows(obj, dtype)
-    if isinstance(obj, Records) and dtype is None and not args and kwargs.keys() <= {"copy"}:
-        return obj.copy() if kwargs.get("copy", True) else obj
     return records_of(np.asarray(np.rec.array(obj, dtype, *args, **kwargs)))
 
 
