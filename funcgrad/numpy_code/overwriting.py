@@ -237,7 +237,7 @@ class _Look:
         before = self._noted.get(id(x))
         if before is None or (keeps and not before[-1]):
             self._bytes -= x.nbytes
-            self._noted[id(x)] = x, _numbers(x), name, keeps
+            self._noted[id(x)] = x, numbers_of(x), name, keeps
 
     def forget(self) -> None:
         """Let the look around this one forget the arrays that it noted since: the function may run again."""
@@ -253,7 +253,7 @@ class _Look:
         """
         unchanged = True
         for x, numbers, name, is_kept in self._noted.values():
-            if _numbers(x) == numbers:
+            if numbers_of(x) == numbers:
                 continue
             unchanged = False
             if is_kept:
@@ -267,7 +267,8 @@ class _Look:
         return unchanged
 
 
-def _numbers(x: np.ndarray) -> Any:
+def numbers_of(x: np.ndarray) -> Any:
+    """Return the numbers of an array as bytes, or a sum of the bytes of a large one."""
     if x.size < _LARGE:
         return x.tobytes()
     whole: Any = np.ascontiguousarray(x)
