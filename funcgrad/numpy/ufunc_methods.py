@@ -300,6 +300,11 @@ def _operand(x: Any) -> Any:
     return x.as_operand() if issubclass(type(x), Proxy) else x
 
 
+def _has_class(x: Any) -> bool:
+    """Whether ``x`` stands for an array of a class such as ``numpy.matrix``, which elementwise operations keep."""
+    return issubclass(type(x), Proxy) and issubclass(x.array_class(), np.ndarray)
+
+
 def _has_ufunc_rule(x: Any) -> bool:
     return issubclass(type(x), Proxy) and type(x).compute_ufunc is not Proxy.compute_ufunc
 
@@ -450,7 +455,7 @@ def apply_ufunc(
             keywords = {**options, "out": outs} if outs else options
             if (made := x.compute_ufunc(numpy_ufunc, "__call__", inputs, keywords)) is not NotImplemented:
                 return made
-            inputs = tuple(map(_operand, inputs))
+            inputs = tuple([x if _has_class(x) else _operand(x) for x in inputs])
     where = options.get("where", True)
     if are_constant(*inputs, outs, where):
         keywords = {**options, "out": outs} if outs else options

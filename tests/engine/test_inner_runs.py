@@ -39,7 +39,7 @@ def seen_inside(outer, case, position):
     seen = []
 
     def look(x):
-        seen.extend(no_grad(lambda x: parts(case, position, x))(x))
+        seen[:] = no_grad(lambda x: parts(case, position, x))(x)  # it may run twice
         return x
 
     outer(look, case.leaves[position].value)
