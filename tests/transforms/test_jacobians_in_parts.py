@@ -116,7 +116,10 @@ def test_parts_of_columns_equal_whole(transform, name, settings, request):
     whole = transform(fun, **options)(*args)
     prepare(settings, request)
     runs = []
-    found = transform(lambda *given: (runs.append(1), fun(*given))[1], **options)(*args)
+    counted = transform(lambda *given: (runs.append(1), fun(*given))[1], **options)
+    counted(*args)  # the function may run twice where its arguments have new shapes
+    runs.clear()
+    found = counted(*args)
     assert len(runs) == 1
     assert_trees_close(found, whole)
 
