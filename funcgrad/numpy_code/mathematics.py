@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import abc, deque
 from collections.abc import Callable
 from functools import cache, partial, reduce, wraps
@@ -153,8 +154,12 @@ def _refuse_numbers(are_wrong: Any, name: str, rule: str) -> None:
 
 def _geometric_mean(data: Any) -> Any:
     x = _joined(data)
-    _refuse_numbers(x <= 0, "geometric_mean", "all numbers must be positive")
-    return fnp.exp(fnp.mean(fnp.log(x)))
+    if sys.version_info >= (3, 13):  # the mean of a zero and other numbers is 0
+        _refuse_numbers(x < 0, "geometric_mean", "no number may be negative")
+    else:
+        _refuse_numbers(x <= 0, "geometric_mean", "all numbers must be positive")
+    with np.errstate(divide="ignore"):
+        return fnp.exp(fnp.mean(fnp.log(x)))
 
 
 def _harmonic_mean(data: Any, weights: Any = None) -> Any:
@@ -258,10 +263,11 @@ _NUMBER = (int, float, complex, np.number, np.bool)
 def python_function(module: str, name: str) -> Any:
     """Return the function ``name`` of ``math``, ``cmath`` or ``statistics``, for traced numbers too if there is one.
 
-    Example:
-        >>> import math
-        >>> python_function("math", "hypot")(3.0, 4.0), python_function("math", "comb") is math.comb
-        (5.0, True)
+        Example:
+            >>> import math
+    import sys
+            >>> python_function("math", "hypot")(3.0, 4.0), python_function("math", "comb") is math.comb
+            (5.0, True)
     """
     plain, traced_function = getattr(import_module(module), name), NUMBER_MODULES[module].get(name)
     if traced_function is None:

@@ -4,6 +4,7 @@ import cmath
 import collections.abc
 import math
 import statistics
+import sys
 from fractions import Fraction
 
 import numpy as np
@@ -329,8 +330,8 @@ FAILING = {
     "variance": lambda x: statistics.variance(x[:1]),
     "stdev": lambda x: statistics.stdev(list(x[:1])),
     "lengths": lambda x: statistics.covariance(x, x[:2]),
-    "equal numbers": lambda x: statistics.correlation(list(0 * x), list(x)),
-    "equal places": lambda x: statistics.linear_regression([1.0] * 4, x),
+    "equal numbers": lambda x: statistics.correlation((0 * x).tolist(), x.tolist()),
+    "equal places": lambda x: statistics.linear_regression([1.0] * 4, x.tolist()),
     "negative numbers": lambda x: statistics.harmonic_mean(-x),
     "zeros": lambda x: statistics.geometric_mean(0 * x),
     "weights": lambda x: statistics.fmean(x, weights=[1.0, 2.0]),
@@ -340,9 +341,16 @@ FAILING = {
 }
 
 
+#: Those that Python 3.13 and later compute.
+ALLOWED = ("one number", "zeros") if sys.version_info >= (3, 13) else ()
+
+
 @pytest.mark.parametrize("name", FAILING)
 def test_errors_of_statistics_are_those_of_python(name):
     f = rebuilt(FAILING[name])
+    if name in ALLOWED:
+        np.testing.assert_allclose(jvp(f, (X,), (X,))[0], f(X))
+        return
     with pytest.raises((ValueError, TypeError)) as expected:  # StatisticsError is a ValueError
         f(X)
     with pytest.raises(expected.type) as found:

@@ -393,6 +393,7 @@ PROGRAMS = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:Setting the shape:DeprecationWarning")  # on plain arrays, since NumPy 2.5
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_programs(name):
     f = PROGRAMS[name]
