@@ -263,11 +263,10 @@ _NUMBER = (int, float, complex, np.number, np.bool)
 def python_function(module: str, name: str) -> Any:
     """Return the function ``name`` of ``math``, ``cmath`` or ``statistics``, for traced numbers too if there is one.
 
-        Example:
-            >>> import math
-    import sys
-            >>> python_function("math", "hypot")(3.0, 4.0), python_function("math", "comb") is math.comb
-            (5.0, True)
+    Example:
+        >>> import math
+        >>> python_function("math", "hypot")(3.0, 4.0), python_function("math", "comb") is math.comb
+        (5.0, True)
     """
     plain, traced_function = getattr(import_module(module), name), NUMBER_MODULES[module].get(name)
     if traced_function is None:

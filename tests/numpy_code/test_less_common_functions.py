@@ -349,7 +349,8 @@ ALLOWED = ("one number", "zeros") if sys.version_info >= (3, 13) else ()
 def test_errors_of_statistics_are_those_of_python(name):
     f = rebuilt(FAILING[name])
     if name in ALLOWED:
-        np.testing.assert_allclose(jvp(f, (X,), (X,))[0], f(X))
+        with np.errstate(all="ignore"):  # the derivative at zeros is not finite
+            np.testing.assert_allclose(jvp(f, (X,), (X,))[0], f(X))
         return
     with pytest.raises((ValueError, TypeError)) as expected:  # StatisticsError is a ValueError
         f(X)
