@@ -14,7 +14,7 @@ from funcgrad.core import Tracer, is_array, tracer_of
 from funcgrad.errors import BranchError, ConcretizationError, NotDifferentiableError
 from funcgrad.graph import GraphTrace, add_decision
 from funcgrad.keeping import copy_shared_constants
-from funcgrad.numpy.concretization import forget_refusal
+from funcgrad.numpy.plain_values.concretization import forget_refusal
 from funcgrad.numpy_code import run_or_rebuild
 from funcgrad.transforms.arguments import check_results
 from funcgrad.transforms.stopping import stop_gradient

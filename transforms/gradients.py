@@ -21,7 +21,7 @@ from funcgrad.core import (
     shallow_copy,
 )
 from funcgrad.errors import InputError
-from funcgrad.numpy.tables import unlabel_number
+from funcgrad.numpy.tables.containers import unlabel_number
 from funcgrad.reverse import ReverseTrace, backward, complete_derivatives
 from funcgrad.transforms.arguments import (
     Options,

@@ -29,7 +29,7 @@ from funcgrad.extend import primitive
 from funcgrad.kinds.custom import CustomRules, custom_call
 from funcgrad.kinds.linear import batch_rule, nondifferentiable
 from funcgrad.kinds.rules import Operation
-from funcgrad.numpy.concretization import forget_refusal
+from funcgrad.numpy.plain_values.concretization import forget_refusal
 from funcgrad.numpy_code import run_or_rebuild
 from funcgrad.transforms.arguments import check_leaf, split_aux
 from funcgrad.transforms.closures import RecordedClosure, example_by_example

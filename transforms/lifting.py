@@ -12,7 +12,7 @@ from typing import Any
 
 from funcgrad import backend, blocks
 from funcgrad.core import READ_ONLY, Primitive, Trace, Tracer, shallow_copy, tracer_of
-from funcgrad.numpy.hints import user_line
+from funcgrad.numpy.plain_values.hints import user_line
 from funcgrad.shared_state import note_refusal
 
 #: ``prepare(primitive, args, params)`` returns the arguments and parameters on which the primitive is bound instead.

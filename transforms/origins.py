@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import toolz.functoolz
 
 from funcgrad.graph import PipelineStage, Source
-from funcgrad.numpy.concretization import user_frame
+from funcgrad.numpy.plain_values.concretization import user_frame
 from funcgrad.transforms.transformed import name_of
 
 #: By code in which toolz runs stages: function of its local variables that returns the stage, all stages, the argument.

@@ -18,8 +18,8 @@ import numpy as np
 
 from funcgrad.core import describe
 from funcgrad.errors import ConcretizationError, InputError, ShapeError, short_repr
-from funcgrad.numpy.hints import add_hint
-from funcgrad.numpy.tables import LIBRARIES, REGISTERED, register_loaded
+from funcgrad.numpy.plain_values.hints import add_hint
+from funcgrad.numpy.tables.containers import LIBRARIES, REGISTERED, register_loaded
 from funcgrad.numpy_code import (
     DATA_TYPES,
     Choice,

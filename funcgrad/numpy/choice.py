@@ -16,13 +16,13 @@ from funcgrad.backend import dtype_of, library_of
 from funcgrad.core import Tracer
 from funcgrad.errors import InputError
 from funcgrad.kinds.linear import imag, real
-from funcgrad.numpy.assignment import set_all_items
 from funcgrad.numpy.creation import as_value, astype
 from funcgrad.numpy.elementwise import positive
 from funcgrad.numpy.layout import in_c_order
-from funcgrad.numpy.peeking import is_plain
+from funcgrad.numpy.plain_values.peeking import is_plain
 from funcgrad.numpy.reducing import as_scalar, keeping_dtype
 from funcgrad.numpy.ufunc import Table
+from funcgrad.numpy.writes.assignment import set_all_items
 from funcgrad.primitives import arithmetic as prim
 from funcgrad.primitives import comparison
 from funcgrad.typing import Array, ArrayLike

@@ -14,8 +14,8 @@ from funcgrad.errors import InputError
 from funcgrad.kinds.linear import astype as convert
 from funcgrad.kinds.linear import broadcast_to, real, reshape
 from funcgrad.numpy.axes import as_shape
-from funcgrad.numpy.concretization import check_text, elements_of, user_line
 from funcgrad.numpy.layout import in_c_order, in_memory_order, with_layout_of
+from funcgrad.numpy.plain_values.concretization import check_text, elements_of, user_line
 from funcgrad.primitives import shaping as prim
 from funcgrad.primitives.arithmetic import as_numpy_number
 from funcgrad.shared_state import write_lock
@@ -37,7 +37,7 @@ def as_buffer(made: Array) -> Array:
     """Wrap a new array in a buffer inside a transformed function, so that traced values can be written to it."""
     if type(made) is np.ndarray and made.dtype.kind in "OV":
         if made.dtype.names and is_in_transform():
-            return import_module("funcgrad.numpy.records").records_of(made)
+            return import_module("funcgrad.numpy.writes.records").records_of(made)
         return made  # an object array can hold tracers already
     writable = type(made) is np.ndarray or (not isinstance(made, Tracer) and namespace_of(made) is not np)
     return make_buffer(made) if writable and is_in_transform() else made
@@ -260,7 +260,7 @@ def array(
     object = _without_labels(object)
     if dtype is not None:
         if is_sequence(object) and (type(dtype) is list or getattr(dtype, "names", None)) and is_in_transform():
-            return import_module("funcgrad.numpy.records").records_from_rows(object, dtype)
+            return import_module("funcgrad.numpy.writes.records").records_from_rows(object, dtype)
         object = _without_objects(object, dtype)
     limit: dict[str, Any] = {"ndmax": ndmax} if ndmax else {}
     if ndmax and dtype is not None and np.dtype(dtype) == np.object_:  # sequences, which may hold traced values

@@ -12,8 +12,8 @@ from funcgrad import backend
 from funcgrad.kinds.linear import reshape
 from funcgrad.numpy.axes import means_all_axes, normalize_axis
 from funcgrad.numpy.creation import as_value
-from funcgrad.numpy.output import compute_into
 from funcgrad.numpy.reducing import as_dtype, fill_nan, objects_by_numpy
+from funcgrad.numpy.writes.output import compute_into
 from funcgrad.primitives import scans
 from funcgrad.primitives.shaping import concatenate
 from funcgrad.typing import Array, ArrayLike, Axis

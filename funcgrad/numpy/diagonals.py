@@ -12,7 +12,7 @@ from funcgrad.backend import namespace_of
 from funcgrad.kinds.linear import broadcast_to, permute, reshape
 from funcgrad.numpy.axes import normalize_axes
 from funcgrad.numpy.creation import as_buffer, as_value
-from funcgrad.numpy.peeking import is_numpy_only
+from funcgrad.numpy.plain_values.peeking import is_numpy_only
 from funcgrad.numpy.shaping import ravel
 from funcgrad.primitives import shaping as prim
 from funcgrad.primitives.arithmetic import power

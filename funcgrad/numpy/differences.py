@@ -14,7 +14,7 @@ from funcgrad.graph import stands_for_array
 from funcgrad.kinds.linear import broadcast_to, reduce_sum, reshape
 from funcgrad.numpy.axes import normalize_axes, normalize_axis
 from funcgrad.numpy.creation import as_value
-from funcgrad.numpy.peeking import is_plain
+from funcgrad.numpy.plain_values.peeking import is_plain
 from funcgrad.numpy.reducing import as_dtype, as_floating
 from funcgrad.primitives.arithmetic import add, divide, multiply, subtract
 from funcgrad.primitives.comparison import not_equal

@@ -17,9 +17,9 @@ from funcgrad.kinds.linear import imag as imaginary_part
 from funcgrad.kinds.linear import real as real_part
 from funcgrad.numpy.axes import ALL_AXES
 from funcgrad.numpy.creation import as_value, astype
-from funcgrad.numpy.output import compute_into
-from funcgrad.numpy.peeking import is_plain
+from funcgrad.numpy.plain_values.peeking import is_plain
 from funcgrad.numpy.ufunc import Table, ufunc
+from funcgrad.numpy.writes.output import compute_into
 from funcgrad.primitives import arithmetic, comparison, elementwise
 from funcgrad.primitives.reductions import reduce_all
 from funcgrad.typing import Array, ArrayLike

@@ -21,9 +21,9 @@ from funcgrad.kinds.linear import conj
 from funcgrad.numpy.axes import normalize_axis
 from funcgrad.numpy.creation import as_buffer, as_value, astype
 from funcgrad.numpy.function_tables import docstring, set_identity
-from funcgrad.numpy.output import compute_into
-from funcgrad.numpy.peeking import is_numpy_only, warn
+from funcgrad.numpy.plain_values.peeking import is_numpy_only, warn
 from funcgrad.numpy.rearranging import roll
+from funcgrad.numpy.writes.output import compute_into
 from funcgrad.primitives import fourier as prim
 from funcgrad.typing import Array, ArrayLike, Axes, Scalar, Shape
 

@@ -10,10 +10,10 @@ import numpy as np
 
 from funcgrad import backend
 from funcgrad.core import Tracer
-from funcgrad.numpy.assignment import set_item, write_in_order
 from funcgrad.numpy.creation import as_value, copy
-from funcgrad.numpy.peeking import is_plain
+from funcgrad.numpy.plain_values.peeking import is_plain
 from funcgrad.numpy.shaping import ravel
+from funcgrad.numpy.writes.assignment import set_item, write_in_order
 from funcgrad.numpy.writing import place, positions, write_positions
 from funcgrad.primitives import comparison
 from funcgrad.primitives.indexing import getitem

@@ -18,14 +18,14 @@ from funcgrad.core import Tracer, describe, plain_value
 from funcgrad.errors import InputError
 from funcgrad.kinds.linear import broadcast_to, permute, reshape
 from funcgrad.numpy.axes import normalize_axis
-from funcgrad.numpy.concretization import as_python_item, forget_refusal, user_line
 from funcgrad.numpy.creation import as_buffer, as_value, asarray, astype
-from funcgrad.numpy.items import with_items_set
 from funcgrad.numpy.layout import with_layout_of, with_layout_of_ufunc
-from funcgrad.numpy.peeking import is_plain
+from funcgrad.numpy.plain_values.concretization import as_python_item, forget_refusal, user_line
+from funcgrad.numpy.plain_values.peeking import is_plain
 from funcgrad.numpy.reducing import as_dtype
 from funcgrad.numpy.shaping import broadcast_to as spread
 from funcgrad.numpy.shaping import expand_dims, moveaxis, ravel
+from funcgrad.numpy.writes.items import with_items_set
 from funcgrad.primitives.comparison import logical_not, logical_or, where
 from funcgrad.primitives.indexing import getitem
 from funcgrad.primitives.shaping import stack

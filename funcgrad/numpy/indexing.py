@@ -14,12 +14,12 @@ from funcgrad.core import Tracer, describe
 from funcgrad.errors import InputError
 from funcgrad.kinds.linear import permute
 from funcgrad.numpy.axes import as_shape, means_all_axes, normalize_axis
-from funcgrad.numpy.concretization import concrete, is_unknown
 from funcgrad.numpy.creation import as_value, astype, copy
 from funcgrad.numpy.layout import in_memory_order
-from funcgrad.numpy.output import compute_into
-from funcgrad.numpy.peeking import any_true, concrete_or_none
+from funcgrad.numpy.plain_values.concretization import concrete, is_unknown
+from funcgrad.numpy.plain_values.peeking import any_true, concrete_or_none
 from funcgrad.numpy.shaping import atleast_1d, broadcast_arrays, ravel, reshape, result_type
+from funcgrad.numpy.writes.output import compute_into
 from funcgrad.primitives import indexing as prim
 from funcgrad.primitives.arithmetic import clip, remainder
 from funcgrad.primitives.comparison import floor_divide

@@ -21,12 +21,12 @@ from funcgrad.backend import dtype_of, shape_of
 from funcgrad.core import READ_ONLY, Tracer
 from funcgrad.kinds.linear import real
 from funcgrad.numpy.axes import ALL_AXES, normalize_axis
-from funcgrad.numpy.concretization import concrete
+from funcgrad.numpy.plain_values.concretization import concrete
 from funcgrad.numpy.creation import (
     array, as_buffer, as_value, asanyarray, asarray, ascontiguousarray, asfortranarray, copy,
 )  # fmt: skip
 from funcgrad.numpy.elementwise import array_equal, imag
-from funcgrad.numpy.peeking import any_true, concrete_or_none, is_plain, shared_truth
+from funcgrad.numpy.plain_values.peeking import any_true, concrete_or_none, is_plain, shared_truth
 from funcgrad.numpy.shaping import broadcast_arrays, ravel
 from funcgrad.primitives import counting as prim
 from funcgrad.primitives.arithmetic import absolute

@@ -17,9 +17,9 @@ from funcgrad.graph import stands_for_array
 from funcgrad.kinds.linear import reshape
 from funcgrad.numpy.axes import normalize_axis
 from funcgrad.numpy.creation import as_value, astype, copy
-from funcgrad.numpy.output import compute_into
-from funcgrad.numpy.peeking import is_plain
+from funcgrad.numpy.plain_values.peeking import is_plain
 from funcgrad.numpy.shaping import atleast_1d, atleast_2d, atleast_3d, ravel, result_type, transpose
+from funcgrad.numpy.writes.output import compute_into
 from funcgrad.primitives import shaping as prim
 from funcgrad.primitives.indexing import getitem
 from funcgrad.typing import Array, ArrayLike, Axis

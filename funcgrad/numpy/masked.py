@@ -19,9 +19,9 @@ from funcgrad import backend
 from funcgrad.batching import unbatched_if_equal
 from funcgrad.core import Tracer, describe, plain_value
 from funcgrad.errors import ConversionError
-from funcgrad.numpy.concretization import concrete
-from funcgrad.numpy.hints import user_line
-from funcgrad.numpy.peeking import concrete_or_none
+from funcgrad.numpy.plain_values.concretization import concrete
+from funcgrad.numpy.plain_values.hints import user_line
+from funcgrad.numpy.plain_values.peeking import concrete_or_none
 from funcgrad.primitives.indexing import getitem
 from funcgrad.writable import Proxy, is_buffer
 

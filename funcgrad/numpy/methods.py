@@ -3,7 +3,7 @@
 ``install`` sets them on ``core.Tracer`` once, when funcgrad is imported, because the engine in lower layers does not
 know NumPy's functions. Operators are the functions of primitives, so ``x * y`` costs one call.
 
-Tracers that a program made can be written to, see ``assignment``. Like an ndarray, a tracer is not hashable.
+Tracers that a program made can be written to, see ``writes.assignment``. Like an ndarray, a tracer is not hashable.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ from funcgrad.numpy import (
     viewing,
     writing,
 )
-from funcgrad.numpy.assignment import in_place_operator, set_all_items, set_item
 from funcgrad.numpy.axes import resolve_shape
-from funcgrad.numpy.concretization import CONCRETIZATION, user_line
 from funcgrad.numpy.flat import Flat, write_flat
-from funcgrad.numpy.guarded import guarded_comparison
 from funcgrad.numpy.layout import in_memory_order
+from funcgrad.numpy.plain_values.concretization import CONCRETIZATION, user_line
+from funcgrad.numpy.plain_values.guarded import guarded_comparison
 from funcgrad.numpy.protocols import PROTOCOLS
 from funcgrad.numpy.updating import At
+from funcgrad.numpy.writes.assignment import in_place_operator, set_all_items, set_item
 from funcgrad.primitives import arithmetic, comparison
 from funcgrad.primitives.indexing import getitem
 from funcgrad.primitives.products import matmul

@@ -18,13 +18,13 @@ from funcgrad import backend
 from funcgrad.errors import InputError
 from funcgrad.kinds.linear import conj, imag, permute, real, reshape
 from funcgrad.numpy import reductions, signals
-from funcgrad.numpy.concretization import forget_refusal
 from funcgrad.numpy.creation import as_buffer, as_value, asarray, copy, zeros_like
 from funcgrad.numpy.diagonals import vander
 from funcgrad.numpy.elementwise import array_equal, negative
 from funcgrad.numpy.indexing import getitem
 from funcgrad.numpy.joining import concatenate
-from funcgrad.numpy.peeking import is_plain, shared_truth, warn
+from funcgrad.numpy.plain_values.concretization import forget_refusal
+from funcgrad.numpy.plain_values.peeking import is_plain, shared_truth, warn
 from funcgrad.numpy.products import matmul, outer
 from funcgrad.numpy.rearranging import flip
 from funcgrad.numpy.reducing import as_dtype, as_floating

@@ -26,11 +26,11 @@ from funcgrad.numpy.axes import normalize_axis
 from funcgrad.numpy.creation import as_buffer, as_value, astype
 from funcgrad.numpy.diagonals import diagonal
 from funcgrad.numpy.layout import in_memory_order
-from funcgrad.numpy.output import compute_into
-from funcgrad.numpy.peeking import is_plain, warn
+from funcgrad.numpy.plain_values.peeking import is_plain, warn
 from funcgrad.numpy.reducing import as_dtype
 from funcgrad.numpy.shaping import moveaxis, ravel
 from funcgrad.numpy.ufunc import gufunc
+from funcgrad.numpy.writes.output import compute_into
 from funcgrad.primitives import products as prim
 from funcgrad.primitives.arithmetic import as_numpy_number, multiply, subtract
 from funcgrad.primitives.indexing import getitem, pad_zeros

@@ -17,10 +17,10 @@ import numpy as np
 from funcgrad.core import Tracer, describe
 from funcgrad.errors import NoRuleError, NotDifferentiableError
 from funcgrad.numpy import choice, sets
-from funcgrad.numpy.concretization import concrete, constant_array, refuse_conversion, user_line
-from funcgrad.numpy.output import are_constant, call_on_buffers
+from funcgrad.numpy.plain_values.concretization import concrete, constant_array, refuse_conversion, user_line
 from funcgrad.numpy.ufunc import is_operator
 from funcgrad.numpy.ufuncs import UFUNCS
+from funcgrad.numpy.writes.output import are_constant, call_on_buffers
 
 
 def array_ufunc(x: Tracer, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:

@@ -20,8 +20,7 @@ from funcgrad.numpy.axes import keepdims_shape
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.function_tables import function_table
 from funcgrad.numpy.layout import in_memory_order
-from funcgrad.numpy.output import compute_into
-from funcgrad.numpy.peeking import any_true
+from funcgrad.numpy.plain_values.peeking import any_true
 from funcgrad.numpy.reducing import (
     aligned_weights,
     as_dtype,
@@ -33,6 +32,7 @@ from funcgrad.numpy.reducing import (
     split_axes,
 )
 from funcgrad.numpy.reductions import mean, nanmean
+from funcgrad.numpy.writes.output import compute_into
 from funcgrad.primitives.arithmetic import add, divide, multiply, subtract
 from funcgrad.primitives.comparison import equal, greater_equal, isnan, logical_not
 from funcgrad.primitives.comparison import where as choose

@@ -15,12 +15,12 @@ from funcgrad.backend import namespace_of
 from funcgrad.batching import is_in_batch
 from funcgrad.errors import InputError
 from funcgrad.kinds.linear import broadcast_to, permute, reshape
-from funcgrad.numpy.concretization import concrete
 from funcgrad.numpy.creation import as_buffer, as_value, astype
 from funcgrad.numpy.creation import copy as copied
 from funcgrad.numpy.functional import nditer
 from funcgrad.numpy.joining import concatenate, stack
-from funcgrad.numpy.peeking import is_numpy_only, is_plain
+from funcgrad.numpy.plain_values.concretization import concrete
+from funcgrad.numpy.plain_values.peeking import is_numpy_only, is_plain
 from funcgrad.numpy.reducing import as_floating
 from funcgrad.numpy.shaping import broadcast_arrays, moveaxis, result_type
 from funcgrad.primitives.arithmetic import power

@@ -14,11 +14,11 @@ from funcgrad.backend import namespace_of
 from funcgrad.core import Tracer
 from funcgrad.kinds.linear import broadcast_to, reshape
 from funcgrad.numpy.axes import as_shape, means_all_axes, normalize_axes, normalize_axis
-from funcgrad.numpy.concretization import concrete, is_unknown
 from funcgrad.numpy.creation import as_buffer, as_value, astype, copy
 from funcgrad.numpy.elementwise import rint
 from funcgrad.numpy.layout import in_c_order, in_memory_order
-from funcgrad.numpy.peeking import any_true, concrete_or_none, is_numpy_only, is_plain
+from funcgrad.numpy.plain_values.concretization import concrete, is_unknown
+from funcgrad.numpy.plain_values.peeking import any_true, concrete_or_none, is_numpy_only, is_plain
 from funcgrad.numpy.quantiles import median
 from funcgrad.numpy.ranges import linspace
 from funcgrad.numpy.reductions import max as largest

@@ -14,7 +14,7 @@ from funcgrad.core import Tracer, plain_value
 from funcgrad.kinds.linear import broadcast_to, permute, reduce_sum, reshape
 from funcgrad.numpy.axes import keepdims_shape, normalize_axes
 from funcgrad.numpy.creation import as_value, astype
-from funcgrad.numpy.peeking import is_plain
+from funcgrad.numpy.plain_values.peeking import is_plain
 from funcgrad.primitives.arithmetic import multiply
 from funcgrad.primitives.comparison import isnan
 from funcgrad.primitives.comparison import where as choose

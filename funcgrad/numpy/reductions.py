@@ -18,8 +18,7 @@ from funcgrad.kinds.linear import broadcast_to, conj, real, reduce_sum
 from funcgrad.numpy.axes import ALL_AXES, normalize_axes
 from funcgrad.numpy.creation import as_value, copy
 from funcgrad.numpy.function_tables import function_table
-from funcgrad.numpy.output import compute_into
-from funcgrad.numpy.peeking import any_true
+from funcgrad.numpy.plain_values.peeking import any_true
 from funcgrad.numpy.reducing import (
     aligned_weights,
     as_dtype,
@@ -34,6 +33,7 @@ from funcgrad.numpy.reducing import (
     objects_by_numpy,
     reduce_axes,
 )
+from funcgrad.numpy.writes.output import compute_into
 from funcgrad.primitives import reductions
 from funcgrad.primitives.arithmetic import add, divide, maximum, minimum, multiply, subtract
 from funcgrad.primitives.comparison import isnan, logical_and, logical_not, logical_or

@@ -19,7 +19,7 @@ from funcgrad.numpy.axes import normalize_axes, normalize_axis
 from funcgrad.numpy.creation import as_value, astype
 from funcgrad.numpy.indexing import nonzero
 from funcgrad.numpy.joining import concatenate
-from funcgrad.numpy.peeking import is_plain
+from funcgrad.numpy.plain_values.peeking import is_plain
 from funcgrad.numpy.shaping import ravel, result_type
 from funcgrad.primitives import counting as prim
 from funcgrad.primitives.comparison import logical_and, not_equal

@@ -12,10 +12,10 @@ from funcgrad.backend import library_of
 from funcgrad.core import Tracer, describe
 from funcgrad.errors import InputError
 from funcgrad.kinds.linear import conj, reshape
-from funcgrad.numpy.concretization import concrete
 from funcgrad.numpy.creation import as_buffer, as_value
 from funcgrad.numpy.function_tables import function_table
-from funcgrad.numpy.peeking import any_true, is_numpy_only, is_plain
+from funcgrad.numpy.plain_values.concretization import concrete
+from funcgrad.numpy.plain_values.peeking import any_true, is_numpy_only, is_plain
 from funcgrad.numpy.reducing import as_dtype, as_floating, as_scalar
 from funcgrad.primitives import signals as prim
 from funcgrad.primitives.arithmetic import absolute, remainder, subtract

@@ -15,8 +15,8 @@ from funcgrad.kinds.linear import imag, real, reshape
 from funcgrad.numpy.axes import keepdims_shape, means_all_axes, normalize_axis
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.function_tables import function_table
-from funcgrad.numpy.output import compute_into
-from funcgrad.numpy.peeking import any_true
+from funcgrad.numpy.plain_values.peeking import any_true
+from funcgrad.numpy.writes.output import compute_into
 from funcgrad.primitives import sorting as prim
 from funcgrad.primitives.comparison import isnan
 from funcgrad.primitives.indexing import take_along_axis

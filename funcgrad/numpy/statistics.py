@@ -16,7 +16,7 @@ from funcgrad.numpy import reductions
 from funcgrad.numpy.axes import ALL_AXES
 from funcgrad.numpy.creation import as_buffer, as_value, astype
 from funcgrad.numpy.joining import concatenate
-from funcgrad.numpy.peeking import any_true, concrete_or_none, is_plain, warn
+from funcgrad.numpy.plain_values.peeking import any_true, concrete_or_none, is_plain, warn
 from funcgrad.numpy.shaping import ravel, result_type, squeeze
 from funcgrad.primitives import counting as prim
 from funcgrad.primitives.arithmetic import add, divide, multiply, subtract

@@ -20,12 +20,15 @@ from funcgrad.core import READ_ONLY, Tracer, describe, shallow_copy
 from funcgrad.errors import InputError
 from funcgrad.kinds.linear import broadcast_to, reshape
 from funcgrad.numpy import cumulative, reductions
-from funcgrad.numpy.assignment import raise_read_only, set_all_items
 from funcgrad.numpy.axes import normalize_axis
-from funcgrad.numpy.concretization import user_line
 from funcgrad.numpy.creation import as_value, asarray, astype, requested_dtype
-from funcgrad.numpy.items import with_items_set
-from funcgrad.numpy.output import (
+from funcgrad.numpy.plain_values.concretization import user_line
+from funcgrad.numpy.plain_values.peeking import is_plain
+from funcgrad.numpy.reducing import as_dtype, as_scalar, merge_axes
+from funcgrad.numpy.shaping import expand_dims, moveaxis
+from funcgrad.numpy.writes.assignment import raise_read_only, set_all_items
+from funcgrad.numpy.writes.items import with_items_set
+from funcgrad.numpy.writes.output import (
     accumulation_dtype,
     are_constant,
     call_on_buffers,
@@ -33,9 +36,6 @@ from funcgrad.numpy.output import (
     refuse_array,
     write_out,
 )
-from funcgrad.numpy.peeking import is_plain
-from funcgrad.numpy.reducing import as_dtype, as_scalar, merge_axes
-from funcgrad.numpy.shaping import expand_dims, moveaxis
 from funcgrad.primitives.arithmetic import fabs
 from funcgrad.primitives.comparison import where as choose
 from funcgrad.primitives.index_spec import ARRAY

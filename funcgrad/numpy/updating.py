@@ -18,11 +18,11 @@ from funcgrad.numpy import reductions
 from funcgrad.numpy.choice import maximum, minimum
 from funcgrad.numpy.creation import as_buffer, as_value, asarray, astype, copy
 from funcgrad.numpy.function_tables import set_identity
-from funcgrad.numpy.hints import user_line
-from funcgrad.numpy.items import as_where_mask, cast_for_write, may_repeat, with_items_set, without_excess_axes
 from funcgrad.numpy.joining import concatenate
+from funcgrad.numpy.plain_values.hints import user_line
 from funcgrad.numpy.reducing import identity_of_extremum
 from funcgrad.numpy.shaping import ravel, reshape
+from funcgrad.numpy.writes.items import as_where_mask, cast_for_write, may_repeat, with_items_set, without_excess_axes
 from funcgrad.primitives.arithmetic import add, clip, divide, multiply, power, remainder
 from funcgrad.primitives.comparison import where
 from funcgrad.primitives.index_spec import ARRAY, concrete_mask

@@ -15,15 +15,15 @@ from funcgrad import backend
 from funcgrad.core import Tracer, describe
 from funcgrad.errors import ConcretizationError, InputError
 from funcgrad.kinds.linear import broadcast_to
-from funcgrad.numpy.assignment import set_all_items, set_item, write_in_order
 from funcgrad.numpy.axes import normalize_axis
-from funcgrad.numpy.concretization import refuse_conversion, user_line
 from funcgrad.numpy.creation import as_value, astype
 from funcgrad.numpy.cumulative import cumsum
-from funcgrad.numpy.items import without_excess_axes
-from funcgrad.numpy.peeking import any_true, concrete_or_none, is_plain
+from funcgrad.numpy.plain_values.concretization import refuse_conversion, user_line
+from funcgrad.numpy.plain_values.peeking import any_true, concrete_or_none, is_plain
 from funcgrad.numpy.shaping import ravel, reshape
 from funcgrad.numpy.updating import at
+from funcgrad.numpy.writes.assignment import set_all_items, set_item, write_in_order
+from funcgrad.numpy.writes.items import without_excess_axes
 from funcgrad.primitives.arithmetic import clip, remainder
 from funcgrad.primitives.comparison import floor_divide, not_equal
 from funcgrad.primitives.comparison import where as choose

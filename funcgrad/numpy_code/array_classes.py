@@ -14,7 +14,7 @@ import numpy as np
 import funcgrad.numpy as fnp
 from funcgrad.core import Tracer, describe
 from funcgrad.errors import ConversionError, InputError
-from funcgrad.numpy.hints import user_line
+from funcgrad.numpy.plain_values.hints import user_line
 from funcgrad.numpy.ufuncs import UFUNCS
 from funcgrad.numpy_code.array_functions import PROTOCOLS, accepting_numpys
 from funcgrad.numpy_code.conversions import as_complex, as_float, as_int

@@ -15,7 +15,7 @@ from types import CodeType
 from typing import Any
 from weakref import ref
 
-from funcgrad.numpy.tables import CONSTRUCTING_METHODS
+from funcgrad.numpy.tables.containers import CONSTRUCTING_METHODS
 from funcgrad.numpy_code.conversions import as_format_string
 
 _GLOBAL, _NAME, _ATTRIBUTE = [dis.opmap[name] for name in ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_ATTR")]

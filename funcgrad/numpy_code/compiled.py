@@ -15,12 +15,12 @@ from typing import Any, NoReturn
 import funcgrad.numpy as fnp
 from funcgrad.core import READ_ONLY, Tracer, describe
 from funcgrad.errors import ConversionError
-from funcgrad.numpy.hints import user_line
+from funcgrad.numpy.plain_values.hints import user_line
 from funcgrad.numpy_code.conversions import holds_traced, is_traced
 from funcgrad.numpy_code.examples import is_public, with_example_loop
-from funcgrad.numpy_code.kernels import kernel
+from funcgrad.numpy_code.kernels.solvers import solve_by_factors
+from funcgrad.numpy_code.kernels.table import kernel
 from funcgrad.numpy_code.names import public_modules_of
-from funcgrad.numpy_code.solvers import solve_by_factors
 from funcgrad.numpy_code.sparse.objects import as_traceable, has_traced_values, plain_matrix
 from funcgrad.shared_state import pending_refusals
 from funcgrad.writable import is_buffer, root_of, unshare

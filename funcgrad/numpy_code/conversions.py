@@ -18,10 +18,10 @@ from funcgrad.batching import unbatched_if_equal
 from funcgrad.core import Tracer, plain_value
 from funcgrad.errors import ConcretizationError
 from funcgrad.graph import report_answer
-from funcgrad.numpy.concretization import as_number, as_python, check_text, concrete
 from funcgrad.numpy.creation import as_buffer
-from funcgrad.numpy.tables import unlabel_number
-from funcgrad.numpy.texts import TracedText, has_all_digits
+from funcgrad.numpy.plain_values.concretization import as_number, as_python, check_text, concrete
+from funcgrad.numpy.plain_values.texts import TracedText, has_all_digits
+from funcgrad.numpy.tables.containers import unlabel_number
 from funcgrad.numpy_code.metaclasses import members_of
 from funcgrad.numpy_code.replacements import current_run, is_worker
 from funcgrad.primitives.arithmetic import complex_of

@@ -16,8 +16,8 @@ from funcgrad.batching import BatchTrace, is_in_batch, split_into_examples
 from funcgrad.core import Tracer, is_array, replace_at, tracer_of, traces_of
 from funcgrad.errors import ConcretizationError, FuncgradError, NotDifferentiableError
 from funcgrad.kinds.custom import CustomRules, custom_call
-from funcgrad.numpy.concretization import forget_refusal
-from funcgrad.numpy.hints import user_line
+from funcgrad.numpy.plain_values.concretization import forget_refusal
+from funcgrad.numpy.plain_values.hints import user_line
 from funcgrad.numpy_code.own import own
 from funcgrad.shared_state import pending_refusals
 

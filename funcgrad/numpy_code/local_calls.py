@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.numpy.tables import CONSTRUCTING_METHODS
+from funcgrad.numpy.tables.containers import CONSTRUCTING_METHODS
 from funcgrad.numpy_code.calls import IdentityCache, call_name
 from funcgrad.numpy_code.reading import TABLE_CLASSES
 

@@ -18,7 +18,7 @@ from funcgrad.core import Tracer, plain_value
 from funcgrad.errors import ConcretizationError
 from funcgrad.generated import with_values
 from funcgrad.graph import is_on_graph, report_answer
-from funcgrad.numpy.concretization import as_python
+from funcgrad.numpy.plain_values.concretization import as_python
 from funcgrad.numpy_code.conversions import (
     as_complex,
     as_float,

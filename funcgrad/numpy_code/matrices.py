@@ -13,7 +13,7 @@ import funcgrad.numpy as fnp
 from funcgrad.backend import is_table_class
 from funcgrad.core import Tracer, describe
 from funcgrad.errors import ConversionError
-from funcgrad.numpy.hints import user_line
+from funcgrad.numpy.plain_values.hints import user_line
 from funcgrad.numpy_code.array_classes import array_of, text_of_class
 from funcgrad.numpy_code.own import own
 from funcgrad.writable import Proxy

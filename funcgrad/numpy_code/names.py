@@ -17,9 +17,9 @@ import numpy as np
 
 import funcgrad.numpy as fnp
 from funcgrad.core import Tracer
-from funcgrad.numpy.concretization import concrete
 from funcgrad.numpy.functional import Broadcast
-from funcgrad.numpy.records import records_from_arrays, records_from_rows, records_of
+from funcgrad.numpy.plain_values.concretization import concrete
+from funcgrad.numpy.writes.records import records_from_arrays, records_from_rows, records_of
 from funcgrad.numpy_code.array_functions import ArrayConverter
 from funcgrad.numpy_code.calls import source_name
 from funcgrad.numpy_code.conversions import (

@@ -143,7 +143,7 @@ MAKERS: dict[str, Callable[[Any], Any]] = {
         value.as_quat()
     ),
     **{
-        f"pandas.{name}": lambda value: own("numpy.frames").accept_traced(value)
+        f"pandas.{name}": lambda value: own("numpy.tables.frames").accept_traced(value)
         for name in ("Series", "DataFrame", "core.series.Series", "core.frame.DataFrame")
     },
     **{

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad.core import Tracer
-from funcgrad.numpy.concretization import concrete
+from funcgrad.numpy.plain_values.concretization import concrete
 
 
 def own(module: str) -> Any:

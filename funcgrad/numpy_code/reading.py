@@ -13,8 +13,8 @@ from types import GeneratorType
 from typing import Any
 
 from funcgrad.core import Tracer
-from funcgrad.numpy.concretization import check_text, refuse_conversion
-from funcgrad.numpy.tables import table_constructor
+from funcgrad.numpy.plain_values.concretization import check_text, refuse_conversion
+from funcgrad.numpy.tables.containers import table_constructor
 from funcgrad.numpy_code.conversions import plain_values, shown_value
 from funcgrad.numpy_code.libraries import package_of
 from funcgrad.numpy_code.reachable import names_in, own_codes, reachable

@@ -16,7 +16,7 @@ from funcgrad import backend, tree
 from funcgrad.blocks import Block, current, last_entered
 from funcgrad.core import Trace, Tracer, is_in_transform
 from funcgrad.errors import ConversionError, FuncgradError
-from funcgrad.numpy.concretization import RefusedInWorker, latest_rebuilt_run
+from funcgrad.numpy.plain_values.concretization import RefusedInWorker, latest_rebuilt_run
 from funcgrad.numpy_code.classes import with_original_namedtuples
 from funcgrad.numpy_code.functions import Built, has_same_values, rebuild_closure
 from funcgrad.numpy_code.known import Choice, Facts, choice_of, facts_of, known_codes

@@ -18,7 +18,7 @@ from funcgrad import backend, tree
 from funcgrad.batching import BatchTrace
 from funcgrad.core import Tracer, describe, is_in_transform
 from funcgrad.errors import ConcretizationError, ConversionError, EscapedTracerError, FuncgradError, ReadOnlyError
-from funcgrad.numpy.concretization import latest_rebuilt_run
+from funcgrad.numpy.plain_values.concretization import latest_rebuilt_run
 from funcgrad.numpy_code.libraries import package_of
 from funcgrad.numpy_code.replacements import Run
 from funcgrad.shared_state import pending_refusals

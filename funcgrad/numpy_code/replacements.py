@@ -16,7 +16,7 @@ from weakref import ref
 
 import numpy as np
 
-from funcgrad.numpy.concretization import latest_rebuilt_run
+from funcgrad.numpy.plain_values.concretization import latest_rebuilt_run
 
 _PYTHONS = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis), type(NotImplemented), slice, range)
 #: Types of values that never need a replacement.

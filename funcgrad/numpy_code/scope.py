@@ -22,7 +22,7 @@ import numpy as np
 
 import funcgrad.numpy as fnp
 from funcgrad.core import Tracer
-from funcgrad.numpy.concretization import check_text
+from funcgrad.numpy.plain_values.concretization import check_text
 from funcgrad.numpy_code.calls import call_name, source_name, with_calls
 from funcgrad.numpy_code.conversions import as_format_string, as_writable
 from funcgrad.numpy_code.libraries import package_of

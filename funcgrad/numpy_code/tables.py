@@ -13,7 +13,7 @@ import numpy as np
 import funcgrad.numpy as fnp
 from funcgrad.batching import unbatched_if_equal
 from funcgrad.core import Tracer
-from funcgrad.numpy.concretization import check_text, refuse_conversion
+from funcgrad.numpy.plain_values.concretization import check_text, refuse_conversion
 from funcgrad.numpy_code.xarrays import accepted, adopt, of_arrays
 from funcgrad.writable import is_buffer
 
@@ -30,7 +30,7 @@ def _evaluating(fun: Any) -> Any:
 
     @wraps(fun)
     def call(expr: Any, *args: Any, level: int = 0, **kwargs: Any) -> Any:
-        names = import_module("funcgrad.numpy.frames").global_names(str(expr), level + 1)
+        names = import_module("funcgrad.numpy.tables.frames").global_names(str(expr), level + 1)
         return fun(expr, *args, level=level + 1, **{"global_dict": names, **kwargs})
 
     return call
@@ -90,9 +90,9 @@ def function_of_pandas(fun: Any) -> Any:
         if reads:
             check_text((*args, *kwargs.values()))
         if name in _CLASSIFYING:
-            first = import_module("funcgrad.numpy.columns").plain_numbers(args[0])
+            first = import_module("funcgrad.numpy.tables.columns").plain_numbers(args[0])
             return fun(first, *args[1:], **kwargs)
-        return import_module("funcgrad.numpy.frames").accept_traced(fun(*args, **kwargs))
+        return import_module("funcgrad.numpy.tables.frames").accept_traced(fun(*args, **kwargs))
 
     return call
 

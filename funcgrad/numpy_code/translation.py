@@ -32,7 +32,7 @@ import funcgrad.numpy as fnp
 from funcgrad import tree
 from funcgrad.core import READ_ONLY, Primitive, Tracer, describe, is_in_transform
 from funcgrad.errors import ConversionError
-from funcgrad.numpy.hints import user_line
+from funcgrad.numpy.plain_values.hints import user_line
 from funcgrad.numpy_code import objects, reading
 from funcgrad.numpy_code.array_classes import ArrayObject, array_object, array_of
 from funcgrad.numpy_code.array_functions import dispatching
@@ -43,7 +43,7 @@ from funcgrad.numpy_code.conversions import ABSTRACT, as_format_string, method_o
 from funcgrad.numpy_code.examples import is_public, with_example_loop
 from funcgrad.numpy_code.functions import has_same_values, rebuild, rebuild_lru_cache, rebuild_singledispatch
 from funcgrad.numpy_code.holders import HOLDERS
-from funcgrad.numpy_code.kernels import MODULES_WITH_REPLACEMENTS, kernel, with_wrapper
+from funcgrad.numpy_code.kernels.table import MODULES_WITH_REPLACEMENTS, kernel, with_wrapper
 from funcgrad.numpy_code.libraries import KEPT_PACKAGES, REBUILT_METHODS, is_kept, package_of
 from funcgrad.numpy_code.mathematics import NUMBER_MODULES
 from funcgrad.numpy_code.names import (

@@ -18,8 +18,8 @@ import numpy as np
 import funcgrad.numpy as fnp
 from funcgrad import tree
 from funcgrad.core import READ_ONLY, Tracer
-from funcgrad.numpy import tables
-from funcgrad.numpy.tables import TableArray, unwrap_from_table, wrap_for_table
+from funcgrad.numpy.tables import containers
+from funcgrad.numpy.tables.containers import TableArray, unwrap_from_table, wrap_for_table
 from funcgrad.numpy_code.libraries import REBUILT_METHODS
 from funcgrad.writable import COPY_ON_WRITE, is_buffer, make_buffer
 
@@ -49,7 +49,7 @@ def adopt(x: Any, buffer_of: Callable[[Any], Any] | None = None) -> Any:
     if is_other or name == "IndexVariable":  # labels are constants
         return x
     if name in _TABLES:
-        tables.register_loaded()
+        containers.register_loaded()
         is_dataset = name == "Dataset"
         for variable in [x._variables[key] for key in x.data_vars] if is_dataset else [getattr(x, "variable", x)]:
             data = variable._data
@@ -86,7 +86,7 @@ def constructor(cls: Any) -> Callable[..., Any]:
 
     @wraps(cls, updated=())
     def made(*args: Any, **kwargs: Any) -> Any:
-        tables.register_loaded()
+        containers.register_loaded()
         given = [*_arrays((args, kwargs))]
 
         def buffer_of(data: Any) -> Any:
@@ -141,8 +141,8 @@ def _derived_class(cls: Any) -> Any:
         values, data = property(_values, _set_data), property(cls.data.fget, _set_data)
         members |= {"values": values, "data": data, "to_numpy": _values}
     made = type(cls)(cls.__name__, (cls,), members)
-    if cls in tables.PYTREES:
-        flatten, unflatten = tables.PYTREES[cls]
+    if cls in containers.PYTREES:
+        flatten, unflatten = containers.PYTREES[cls]
         tree.register_pytree_node(made, lambda x: flatten(_as_original(x)), unflatten)
     return made
 

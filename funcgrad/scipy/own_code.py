@@ -16,7 +16,7 @@ import numpy as np
 from funcgrad.core import is_in_transform
 from funcgrad.errors import InputError
 from funcgrad.numpy.function_tables import function_table
-from funcgrad.numpy.peeking import is_plain
+from funcgrad.numpy.plain_values.peeking import is_plain
 from funcgrad.numpy_code import run_anywhere
 from funcgrad.numpy_code.conversions import as_writable
 from funcgrad.optional import import_scipy

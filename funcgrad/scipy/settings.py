@@ -11,7 +11,7 @@ from funcgrad import backend, tree
 from funcgrad.batching import unbatched_if_equal
 from funcgrad.core import Tracer, describe, plain_value, shallow_copy
 from funcgrad.errors import StagingError
-from funcgrad.numpy.concretization import strip_constant_tracers
+from funcgrad.numpy.plain_values.concretization import strip_constant_tracers
 from funcgrad.transforms.stopping import stop_gradient
 
 

@@ -14,8 +14,8 @@ from funcgrad import backend
 from funcgrad.batching import BatchTrace, is_batched
 from funcgrad.core import Trace, Tracer, describe, tracer_of
 from funcgrad.errors import InputError, NotDifferentiableError, ShapeError
-from funcgrad.numpy.concretization import strip_constant_tracers
 from funcgrad.numpy.methods import TORCH_HINTS
+from funcgrad.numpy.plain_values.concretization import strip_constant_tracers
 
 __all__ = ["Box", "as_registered", "check_array_class", "example_by_example", "getval", "isbox", "transposing"]
 

@@ -20,7 +20,7 @@ from funcgrad.core import Tracer, is_array
 from funcgrad.errors import InputError
 from funcgrad.interop.autograd.spaces import VSpace, differentiable, vspace
 from funcgrad.interop.autograd.wrap_util import get_name, unary_to_nary
-from funcgrad.numpy.hints import user_stacklevel
+from funcgrad.numpy.plain_values.hints import user_stacklevel
 from funcgrad.numpy_code import SelfRebuilding
 from funcgrad.transforms.gradients import value_and_grad_of
 

@@ -24,7 +24,7 @@ from funcgrad.core import Primitive, Trace, Tracer, is_array, shallow_copy, trac
 from funcgrad.errors import InputError
 from funcgrad.forward import ForwardTrace
 from funcgrad.interop.autograd.boxes import Box, isbox
-from funcgrad.numpy.hints import user_stacklevel
+from funcgrad.numpy.plain_values.hints import user_stacklevel
 from funcgrad.reverse import ReverseTrace, backward
 
 __all__ = ["JVPNode", "Node", "VJPNode", "backward_pass", "new_box", "node_of", "trace", "trace_stack", "value_of"]

@@ -25,7 +25,7 @@ from funcgrad.interop.autograd.spaces import vspace
 from funcgrad.interop.autograd.util import subval
 from funcgrad.interop.autograd.wrap_util import get_name, wraps
 from funcgrad.kinds.custom import CustomRules, custom_call
-from funcgrad.numpy.hints import user_stacklevel
+from funcgrad.numpy.plain_values.hints import user_stacklevel
 from funcgrad.reverse import backward, record_function
 from funcgrad.transforms.transformed import check_callable
 from funcgrad.writable import outside_transforms

@@ -16,7 +16,7 @@ from funcgrad.interop.crosschecks.judging import KNOWN_SUFFIX, Judge
 from funcgrad.interop.crosschecks.report import Blame, CrossCheck, Row, without_numbers
 from funcgrad.interop.jax.devices import find_device
 from funcgrad.interop.jax.lift import lifted
-from funcgrad.numpy.concretization import user_line
+from funcgrad.numpy.plain_values.concretization import user_line
 from funcgrad.optional import double_precision, import_jax
 from funcgrad.transforms.checking import Problem
 from funcgrad.transforms.transformed import Transformed, check_callable, name_of

@@ -21,7 +21,7 @@ from funcgrad.core import Primitive, Tracer, plain_value
 from funcgrad.errors import StagingError
 from funcgrad.interop.jax.conversion import copied_to_jax, flatten_with_jax
 from funcgrad.kinds.custom import CustomRules, custom_call, without_deferred
-from funcgrad.numpy.concretization import user_line
+from funcgrad.numpy.plain_values.concretization import user_line
 from funcgrad.optional import import_jax, loaded_jax
 from funcgrad.shared_state import FORMAT_ERROR
 from funcgrad.transforms.lifting import LiftedTrace, Watch

@@ -12,7 +12,7 @@ from funcgrad import checkpoint, custom_vjp, grad, jacfwd, jvp, linearize, owner
 from funcgrad.core import Tracer
 from funcgrad.extend import elementwise
 from funcgrad.forward import ForwardTrace
-from funcgrad.numpy.items import compose_indices
+from funcgrad.numpy.writes.items import compose_indices
 
 ROOT = Path(__file__).parents[2]
 SIZE = 20_000

@@ -11,7 +11,7 @@ import numpy as np
 from funcgrad import tree
 from funcgrad.errors import EagerWarning
 from funcgrad.graph import Recording
-from funcgrad.numpy.hints import user_stacklevel
+from funcgrad.numpy.plain_values.hints import user_stacklevel
 from funcgrad.transforms.closures import RecordedClosure
 from funcgrad.transforms.compiled.agreeing import difference_message
 from funcgrad.transforms.compiled.capture import UnrecordableError, capture

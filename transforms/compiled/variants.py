@@ -21,7 +21,7 @@ import numpy as np
 from funcgrad import blocks, tree
 from funcgrad.core import Tracer, is_in_transform
 from funcgrad.errors import EagerWarning
-from funcgrad.numpy.hints import user_stacklevel
+from funcgrad.numpy.plain_values.hints import user_stacklevel
 from funcgrad.shared_state import open_traces
 from funcgrad.transforms.arguments import owned_tree
 from funcgrad.transforms.compiled.agreeing import difference_message, difference_message_nearby

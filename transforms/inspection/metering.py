@@ -19,7 +19,7 @@ import numpy as np
 from funcgrad import blocks
 from funcgrad.core import Primitive, Trace, Tracer
 from funcgrad.graph import PipelineStage, Source
-from funcgrad.numpy.concretization import user_frame
+from funcgrad.numpy.plain_values.concretization import user_frame
 from funcgrad.reverse import Record, call_vjp, operation_of, parents_of, result_vjp, saved_by, vjp_of
 from funcgrad.transforms.debugging import VjpWithOrigin, values_in, with_origin
 from funcgrad.transforms.origins import Origin, Origins

@@ -21,7 +21,7 @@ from funcgrad.numpy import elementwise
 from funcgrad.numpy.choice import where
 from funcgrad.numpy.creation import as_value, astype
 from funcgrad.numpy.function_tables import docstring, set_identity
-from funcgrad.numpy.peeking import concrete_or_none, is_plain
+from funcgrad.numpy.plain_values.peeking import concrete_or_none, is_plain
 from funcgrad.numpy.reductions import any as some
 from funcgrad.primitives.arithmetic import absolute
 from funcgrad.primitives.comparison import greater, less

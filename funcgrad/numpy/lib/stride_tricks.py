@@ -13,7 +13,7 @@ from funcgrad.core import Tracer, describe
 from funcgrad.errors import ShapeError
 from funcgrad.numpy.axes import as_shape, normalize_axis
 from funcgrad.numpy.creation import as_value
-from funcgrad.numpy.memory_views import strided
+from funcgrad.numpy.writes.memory_views import strided
 from funcgrad.primitives.windows import windows
 from funcgrad.typing import Array, ArrayLike, Shape
 from funcgrad.views import array_with_layout_of, make_read_only, note_view

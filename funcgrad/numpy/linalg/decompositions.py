@@ -29,7 +29,7 @@ from funcgrad.core import Tracer, describe
 from funcgrad.errors import NotDifferentiableError
 from funcgrad.kinds.linear import broadcast_to
 from funcgrad.numpy.creation import as_value
-from funcgrad.numpy.peeking import is_plain
+from funcgrad.numpy.plain_values.peeking import is_plain
 from funcgrad.numpy.reducing import as_floating
 from funcgrad.primitives import decompositions as prim
 from funcgrad.primitives import least_squares, nonsymmetric

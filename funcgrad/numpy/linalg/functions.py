@@ -20,10 +20,10 @@ from funcgrad.kinds.linear import broadcast_to
 from funcgrad.numpy import diagonals, products
 from funcgrad.numpy.creation import as_buffer, as_value
 from funcgrad.numpy.linalg.solving import check_square, inv
-from funcgrad.numpy.output import compute_into
-from funcgrad.numpy.peeking import is_numpy_only, is_plain
+from funcgrad.numpy.plain_values.peeking import is_numpy_only, is_plain
 from funcgrad.numpy.products import contract, matmul, vecdot
 from funcgrad.numpy.shaping import matrix_transpose
+from funcgrad.numpy.writes.output import compute_into
 from funcgrad.primitives import matrix_functions as prim
 from funcgrad.primitives.products import LETTERS
 from funcgrad.primitives.products import matmul as product

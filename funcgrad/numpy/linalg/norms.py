@@ -19,7 +19,7 @@ from funcgrad.numpy.axes import ALL_AXES, keepdims_shape, normalize_axes, normal
 from funcgrad.numpy.creation import as_value, asarray, astype
 from funcgrad.numpy.linalg.decompositions import eigvalsh, svdvals
 from funcgrad.numpy.linalg.solving import square
-from funcgrad.numpy.peeking import any_true, is_numpy_only, is_plain
+from funcgrad.numpy.plain_values.peeking import any_true, is_numpy_only, is_plain
 from funcgrad.numpy.reducing import as_floating, as_scalar, reduce_axes
 from funcgrad.numpy.shaping import moveaxis
 from funcgrad.primitives.arithmetic import absolute, divide, multiply, power

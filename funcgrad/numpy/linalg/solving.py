@@ -13,7 +13,7 @@ from funcgrad import backend
 from funcgrad.core import describe
 from funcgrad.kinds.linear import permute, reshape
 from funcgrad.numpy.creation import as_value
-from funcgrad.numpy.peeking import is_numpy_only, is_plain
+from funcgrad.numpy.plain_values.peeking import is_numpy_only, is_plain
 from funcgrad.numpy.reducing import as_floating
 from funcgrad.primitives import determinants, solving
 from funcgrad.typing import Array, ArrayLike

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad.numpy.creation import as_value
-from funcgrad.numpy.peeking import is_plain
+from funcgrad.numpy.plain_values.peeking import is_plain
 from funcgrad.numpy.polynomial.series import as_series, series
 from funcgrad.primitives.products import matmul
 from funcgrad.typing import Array, ArrayLike

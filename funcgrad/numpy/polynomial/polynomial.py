@@ -10,7 +10,7 @@ import numpy as np
 from funcgrad.backend import shape_of
 from funcgrad.kinds.linear import reshape
 from funcgrad.numpy.creation import as_value
-from funcgrad.numpy.peeking import is_plain
+from funcgrad.numpy.plain_values.peeking import is_plain
 from funcgrad.numpy.polynomial.classes import TracedSeries
 from funcgrad.numpy.polynomial.series import series
 from funcgrad.numpy.polynomials import coefficients

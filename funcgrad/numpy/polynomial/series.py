@@ -22,7 +22,7 @@ from funcgrad.numpy.creation import as_value, copy
 from funcgrad.numpy.elementwise import exp, sqrt
 from funcgrad.numpy.indexing import flatnonzero, getitem
 from funcgrad.numpy.joining import concatenate
-from funcgrad.numpy.peeking import is_plain
+from funcgrad.numpy.plain_values.peeking import is_plain
 from funcgrad.numpy.polynomials import (
     checked_samples,
     coefficients,

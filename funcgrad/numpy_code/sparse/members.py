@@ -12,7 +12,7 @@ import numpy as np
 
 import funcgrad.numpy as fnp
 from funcgrad.errors import InputError
-from funcgrad.numpy.peeking import concrete_or_none
+from funcgrad.numpy.plain_values.peeking import concrete_or_none
 from funcgrad.numpy_code.sparse.recognition import changes_module
 
 

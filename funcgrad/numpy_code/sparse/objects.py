@@ -17,7 +17,7 @@ from funcgrad import tree
 from funcgrad.core import Tracer, describe
 from funcgrad.errors import InputError, ShapeError
 from funcgrad.numpy.creation import as_buffer
-from funcgrad.numpy.peeking import is_plain
+from funcgrad.numpy.plain_values.peeking import is_plain
 from funcgrad.numpy_code.conversions import holds_traced, is_traced, map_nested
 from funcgrad.numpy_code.matrices import Matrix, arrays_of, is_number
 from funcgrad.numpy_code.own import known_value, own

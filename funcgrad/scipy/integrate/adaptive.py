@@ -18,9 +18,9 @@ import funcgrad.numpy as fnp
 from funcgrad import backend, tree
 from funcgrad.core import is_in_transform, plain_value
 from funcgrad.errors import ConversionError, InputError
-from funcgrad.numpy.concretization import forget_refusal
 from funcgrad.numpy.creation import as_value
-from funcgrad.numpy.peeking import is_plain, shared_numbers
+from funcgrad.numpy.plain_values.concretization import forget_refusal
+from funcgrad.numpy.plain_values.peeking import is_plain, shared_numbers
 from funcgrad.optional import import_scipy
 from funcgrad.scipy.integrate.integral import Integral
 from funcgrad.scipy.integrate.ivp.flows import separate_leaves

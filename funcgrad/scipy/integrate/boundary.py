@@ -11,8 +11,8 @@ import funcgrad.numpy as fnp
 from funcgrad import backend, tree
 from funcgrad.core import Tracer, is_in_transform
 from funcgrad.errors import ConcretizationError, ConvergenceError, InputError, NotDifferentiableError
-from funcgrad.numpy.concretization import forget_refusal
 from funcgrad.numpy.creation import as_value
+from funcgrad.numpy.plain_values.concretization import forget_refusal
 from funcgrad.optional import import_scipy
 from funcgrad.scipy.integrate.ivp.products import Pattern
 from funcgrad.scipy.integrate.ivp.solutions import with_derivatives_of

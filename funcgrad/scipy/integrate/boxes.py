@@ -13,7 +13,7 @@ from funcgrad.core import Tracer, is_in_transform
 from funcgrad.errors import InputError
 from funcgrad.kinds.custom import CustomRules, DeferredCotangents, custom_call
 from funcgrad.numpy.creation import as_value
-from funcgrad.numpy.peeking import any_true, concrete_or_none, is_plain
+from funcgrad.numpy.plain_values.peeking import any_true, concrete_or_none, is_plain
 from funcgrad.optional import import_scipy
 from funcgrad.scipy.integrate.ivp.flows import separate_leaves
 from funcgrad.scipy.settings import constant_array

@@ -14,9 +14,9 @@ from funcgrad import backend
 from funcgrad.core import Tracer, describe, is_in_transform
 from funcgrad.errors import InputError
 from funcgrad.kinds.custom import CustomRules, custom_call
-from funcgrad.numpy.concretization import strip_constant_tracers
 from funcgrad.numpy.creation import as_value
-from funcgrad.numpy.peeking import is_plain
+from funcgrad.numpy.plain_values.concretization import strip_constant_tracers
+from funcgrad.numpy.plain_values.peeking import is_plain
 from funcgrad.numpy.reducing import as_inexact
 from funcgrad.optional import import_scipy
 from funcgrad.scipy.optimize.implicit import as_args, by_position

@@ -19,7 +19,7 @@ from funcgrad.batching import is_batched
 from funcgrad.core import Tracer, describe, plain_value, shallow_copy, tracer_of
 from funcgrad.errors import ConcretizationError, NotDifferentiableError, StagingError
 from funcgrad.kinds.custom import CustomRules, DeferredCotangents, custom_call
-from funcgrad.numpy.peeking import is_plain
+from funcgrad.numpy.plain_values.peeking import is_plain
 from funcgrad.numpy_code.rebuilding import run_or_rebuild
 from funcgrad.optional import import_scipy
 from funcgrad.reverse import backward, complete_derivatives, record_function

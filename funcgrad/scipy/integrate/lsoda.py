@@ -13,7 +13,7 @@ from funcgrad.core import describe, is_in_transform
 from funcgrad.errors import ConvergenceError, InputError, ShapeError
 from funcgrad.graph import is_on_graph
 from funcgrad.numpy.creation import as_value
-from funcgrad.numpy.peeking import is_plain
+from funcgrad.numpy.plain_values.peeking import is_plain
 from funcgrad.numpy.reducing import as_inexact
 from funcgrad.optional import import_scipy
 from funcgrad.scipy.integrate.ivp import solving

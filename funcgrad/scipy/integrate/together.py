@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from funcgrad.numpy.peeking import warn
+from funcgrad.numpy.plain_values.peeking import warn
 from funcgrad.optional import import_scipy
 
 Fun = Callable[[float], Any]

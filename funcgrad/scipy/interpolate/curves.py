@@ -11,10 +11,10 @@ from funcgrad import backend
 from funcgrad.core import Tracer, describe
 from funcgrad.errors import InputError, ShapeError
 from funcgrad.numpy.creation import as_value
-from funcgrad.numpy.peeking import any_true, concrete_or_none, is_plain
+from funcgrad.numpy.plain_values.peeking import any_true, concrete_or_none, is_plain
 from funcgrad.numpy.reducing import as_double, as_inexact
 from funcgrad.numpy_code import run_anywhere
-from funcgrad.numpy_code.splines import real_roots
+from funcgrad.numpy_code.kernels.splines import real_roots
 from funcgrad.optional import import_scipy
 from funcgrad.primitives.indexing import getitem
 from funcgrad.scipy.linalg.solving import solve_banded

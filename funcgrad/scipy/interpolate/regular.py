@@ -13,7 +13,7 @@ from funcgrad import backend
 from funcgrad.core import describe
 from funcgrad.errors import ShapeError
 from funcgrad.numpy.creation import as_value
-from funcgrad.numpy.peeking import any_true, concrete_or_none
+from funcgrad.numpy.plain_values.peeking import any_true, concrete_or_none
 from funcgrad.primitives.indexing import getitem
 from funcgrad.scipy.interpolate.curves import PchipInterpolator, cardinal_splines, interval_of, with_trailing_axes
 from funcgrad.typing import Array, ArrayLike

@@ -11,7 +11,7 @@ from funcgrad import backend
 from funcgrad.core import describe
 from funcgrad.errors import ShapeError
 from funcgrad.numpy.creation import as_value
-from funcgrad.numpy.peeking import shared_numbers
+from funcgrad.numpy.plain_values.peeking import shared_numbers
 from funcgrad.optional import import_scipy
 from funcgrad.scipy.sparse.linalg import spsolve
 from funcgrad.scipy.sparse.matrices import csr_array

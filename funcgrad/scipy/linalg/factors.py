@@ -18,7 +18,7 @@ from funcgrad import backend
 from funcgrad.core import describe, shallow_copy
 from funcgrad.errors import NotDifferentiableError
 from funcgrad.numpy.creation import as_value
-from funcgrad.numpy.peeking import is_plain
+from funcgrad.numpy.plain_values.peeking import is_plain
 from funcgrad.optional import import_scipy
 from funcgrad.primitives import solving
 from funcgrad.primitives.shaping import tril, triu

@@ -21,7 +21,7 @@ from funcgrad.errors import InputError
 from funcgrad.extend import primitive
 from funcgrad.kinds.rules import Operation
 from funcgrad.numpy.function_tables import with_signature_of
-from funcgrad.numpy.peeking import is_plain
+from funcgrad.numpy.plain_values.peeking import is_plain
 from funcgrad.optional import import_scipy
 from funcgrad.primitives.solving import adjoint
 from funcgrad.scipy.linalg import operations as prim

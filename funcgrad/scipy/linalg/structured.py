@@ -10,7 +10,7 @@ import funcgrad.numpy as fnp
 from funcgrad import backend
 from funcgrad.core import describe
 from funcgrad.numpy.creation import as_value
-from funcgrad.numpy.peeking import any_true
+from funcgrad.numpy.plain_values.peeking import any_true
 from funcgrad.scipy.linalg import operations as prim
 from funcgrad.scipy.linalg.factors import refuse
 from funcgrad.scipy.linalg.solving import floating, hermitian_of, in_columns, pinv, square

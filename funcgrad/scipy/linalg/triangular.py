@@ -18,7 +18,7 @@ from funcgrad import backend
 from funcgrad.errors import InputError, NotDifferentiableError
 from funcgrad.kinds import nondifferentiable, primitive
 from funcgrad.kinds.rules import Operation
-from funcgrad.numpy.peeking import any_true
+from funcgrad.numpy.plain_values.peeking import any_true
 from funcgrad.optional import import_scipy
 from funcgrad.primitives.products import matmul
 from funcgrad.primitives.solving import adjoint, solve_triangular

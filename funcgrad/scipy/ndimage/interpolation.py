@@ -19,7 +19,7 @@ from funcgrad.graph import report_answer
 from funcgrad.kinds.linear import reshape
 from funcgrad.numpy.axes import normalize_axis
 from funcgrad.numpy.creation import as_value
-from funcgrad.numpy.peeking import is_plain
+from funcgrad.numpy.plain_values.peeking import is_plain
 from funcgrad.numpy.reducing import as_double
 from funcgrad.primitives.indexing import getitem
 from funcgrad.scipy.ndimage.operations import sources, spline_axis

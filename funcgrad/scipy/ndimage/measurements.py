@@ -15,7 +15,7 @@ from funcgrad.errors import InputError
 from funcgrad.kinds.linear import broadcast_to, reshape
 from funcgrad.nn.segments import segment_max, segment_min
 from funcgrad.numpy.creation import as_value
-from funcgrad.numpy.peeking import is_plain
+from funcgrad.numpy.plain_values.peeking import is_plain
 from funcgrad.primitives.indexing import getitem
 from funcgrad.scipy.own_code import mirrors
 from funcgrad.typing import Array, ArrayLike

@@ -21,7 +21,7 @@ from funcgrad.graph import report_answer
 from funcgrad.kinds.linear import conj
 from funcgrad.numpy.axes import normalize_axis
 from funcgrad.numpy.creation import as_value
-from funcgrad.numpy.peeking import is_plain_zero
+from funcgrad.numpy.plain_values.peeking import is_plain_zero
 from funcgrad.numpy.reducing import as_inexact
 from funcgrad.primitives.indexing import getitem
 from funcgrad.primitives.shaping import flip

@@ -11,7 +11,7 @@ import funcgrad.numpy as fnp
 from funcgrad import tree
 from funcgrad.core import Tracer
 from funcgrad.numpy.creation import as_value
-from funcgrad.numpy.peeking import is_plain
+from funcgrad.numpy.plain_values.peeking import is_plain
 from funcgrad.transforms.stopping import stop_gradient
 
 Limits = tuple[Any, Any]

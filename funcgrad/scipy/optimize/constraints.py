@@ -18,7 +18,7 @@ from funcgrad import backend
 from funcgrad.batching import BatchTrace, is_in_batch
 from funcgrad.core import is_in_transform
 from funcgrad.numpy.creation import as_value
-from funcgrad.numpy.peeking import any_true
+from funcgrad.numpy.plain_values.peeking import any_true
 from funcgrad.numpy_code.rebuilding import SelfRebuilding
 from funcgrad.optional import import_scipy
 from funcgrad.scipy.optimize.bounds import Limits, bounded_stationarity

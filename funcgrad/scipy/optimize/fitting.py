@@ -14,7 +14,7 @@ from funcgrad import backend
 from funcgrad.core import Tracer, is_in_transform
 from funcgrad.errors import InputError
 from funcgrad.numpy.creation import as_value
-from funcgrad.numpy.peeking import is_plain
+from funcgrad.numpy.plain_values.peeking import is_plain
 from funcgrad.numpy_code.rebuilding import SelfRebuilding
 from funcgrad.optional import import_scipy
 from funcgrad.scipy.linalg import cholesky, solve_triangular

@@ -36,9 +36,9 @@ from funcgrad.errors import (
     StagingError,
 )
 from funcgrad.kinds.custom import CustomRules, custom_call
-from funcgrad.numpy.concretization import forget_refusal, strip_constant_tracers
 from funcgrad.numpy.creation import as_value
-from funcgrad.numpy.peeking import any_true, concrete_or_none
+from funcgrad.numpy.plain_values.concretization import forget_refusal, strip_constant_tracers
+from funcgrad.numpy.plain_values.peeking import any_true, concrete_or_none
 from funcgrad.numpy_code.rebuilding import SelfRebuilding
 from funcgrad.transforms.closures import RecordedClosure, example_by_example
 from funcgrad.transforms.implicit import custom_root, dense_solve

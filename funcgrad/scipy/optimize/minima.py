@@ -15,7 +15,7 @@ import funcgrad.numpy as fnp
 from funcgrad.core import describe
 from funcgrad.errors import InputError
 from funcgrad.numpy.creation import as_value
-from funcgrad.numpy.peeking import is_plain
+from funcgrad.numpy.plain_values.peeking import is_plain
 from funcgrad.optional import import_scipy
 from funcgrad.scipy.optimize.bounds import (
     GRADIENT_FREE_METHODS,

@@ -11,7 +11,7 @@ import funcgrad.numpy as fnp
 from funcgrad import backend
 from funcgrad.errors import ShapeError
 from funcgrad.numpy.creation import as_value
-from funcgrad.numpy.peeking import warn
+from funcgrad.numpy.plain_values.peeking import warn
 from funcgrad.optional import import_scipy
 from funcgrad.scipy.optimize.bounds import JACOBIAN_METHODS
 from funcgrad.scipy.optimize.implicit import (

@@ -14,7 +14,7 @@ from funcgrad.errors import InputError, ShapeError
 from funcgrad.graph import report_answer
 from funcgrad.kinds.linear import conj
 from funcgrad.numpy.creation import as_value
-from funcgrad.numpy.peeking import any_true, concrete_or_none, is_plain_zero
+from funcgrad.numpy.plain_values.peeking import any_true, concrete_or_none, is_plain_zero
 from funcgrad.numpy.reducing import as_inexact
 from funcgrad.primitives.indexing import getitem
 from funcgrad.primitives.signals import convolve as convolve_last

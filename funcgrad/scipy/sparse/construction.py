@@ -14,7 +14,7 @@ from funcgrad.core import Tracer
 from funcgrad.errors import ShapeError
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.function_tables import function_table
-from funcgrad.numpy.peeking import is_plain
+from funcgrad.numpy.plain_values.peeking import is_plain
 from funcgrad.numpy.reducing import as_floating
 from funcgrad.optional import import_scipy
 from funcgrad.scipy.sparse.matrices import SparseArray, as_sparse, assembled, csr_array, dense_as_sparse, rearrange

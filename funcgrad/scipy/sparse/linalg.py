@@ -11,10 +11,10 @@ import funcgrad.numpy as fnp
 from funcgrad import backend
 from funcgrad.core import Tracer, describe, shallow_copy
 from funcgrad.errors import ConvergenceError, InputError, ShapeError
-from funcgrad.numpy.concretization import strip_constant_tracers
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.function_tables import with_signature_of
-from funcgrad.numpy.peeking import is_plain
+from funcgrad.numpy.plain_values.concretization import strip_constant_tracers
+from funcgrad.numpy.plain_values.peeking import is_plain
 from funcgrad.numpy_code.sparse.objects import plain_matrix
 from funcgrad.optional import import_scipy
 from funcgrad.primitives.sparse import sparse_solve

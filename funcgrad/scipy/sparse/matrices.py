@@ -13,8 +13,8 @@ from funcgrad import backend, tree
 from funcgrad.core import Tracer, describe
 from funcgrad.errors import InputError, ShapeError
 from funcgrad.kinds.linear import permute
-from funcgrad.numpy.concretization import concrete
 from funcgrad.numpy.creation import as_value
+from funcgrad.numpy.plain_values.concretization import concrete
 from funcgrad.numpy.reducing import identity_of_extremum
 from funcgrad.optional import import_scipy
 from funcgrad.primitives.indexing import getitem

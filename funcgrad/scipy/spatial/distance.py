@@ -23,7 +23,7 @@ from funcgrad.core import describe
 from funcgrad.errors import InputError, ShapeError
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.function_tables import function_table
-from funcgrad.numpy.peeking import concrete_or_none, is_plain
+from funcgrad.numpy.plain_values.peeking import concrete_or_none, is_plain
 from funcgrad.numpy.reducing import as_scalar
 from funcgrad.optional import import_scipy
 from funcgrad.primitives.indexing import getitem

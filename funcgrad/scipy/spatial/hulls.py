@@ -11,7 +11,7 @@ import numpy as np
 import funcgrad.numpy as fnp
 from funcgrad import backend
 from funcgrad.numpy.creation import as_buffer, as_value
-from funcgrad.numpy.peeking import concrete_or_none, is_plain, shared_numbers
+from funcgrad.numpy.plain_values.peeking import concrete_or_none, is_plain, shared_numbers
 from funcgrad.optional import import_scipy
 from funcgrad.typing import Array, ArrayLike
 

@@ -15,7 +15,7 @@ from funcgrad import backend
 from funcgrad.core import describe
 from funcgrad.errors import InputError, ShapeError
 from funcgrad.numpy.creation import as_value
-from funcgrad.numpy.peeking import any_true, concrete_or_none, is_plain
+from funcgrad.numpy.plain_values.peeking import any_true, concrete_or_none, is_plain
 from funcgrad.primitives.norms import abs_flat_at_zero, sqrt_flat_at_zero
 from funcgrad.scipy.special import rel_entr
 from funcgrad.typing import Array

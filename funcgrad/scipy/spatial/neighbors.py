@@ -11,7 +11,7 @@ from funcgrad import backend
 from funcgrad.core import describe
 from funcgrad.errors import ConcretizationError, ShapeError
 from funcgrad.numpy.creation import as_value
-from funcgrad.numpy.peeking import concrete_or_none, is_plain, shared_numbers
+from funcgrad.numpy.plain_values.peeking import concrete_or_none, is_plain, shared_numbers
 from funcgrad.optional import import_scipy
 from funcgrad.scipy.spatial import metrics
 from funcgrad.typing import Array, ArrayLike

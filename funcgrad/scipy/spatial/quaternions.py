@@ -16,7 +16,7 @@ from funcgrad import backend
 from funcgrad.core import describe
 from funcgrad.errors import ShapeError
 from funcgrad.numpy.creation import as_value
-from funcgrad.numpy.peeking import any_true, concrete_or_none
+from funcgrad.numpy.plain_values.peeking import any_true, concrete_or_none
 from funcgrad.primitives.norms import sqrt_flat_at_zero
 from funcgrad.transforms import stop_gradient
 from funcgrad.typing import Array, ArrayLike

@@ -21,7 +21,7 @@ from funcgrad import backend, tree
 from funcgrad.core import describe
 from funcgrad.errors import InputError, ShapeError
 from funcgrad.numpy.creation import as_value
-from funcgrad.numpy.peeking import any_true, concrete_or_none, is_plain, warn
+from funcgrad.numpy.plain_values.peeking import any_true, concrete_or_none, is_plain, warn
 from funcgrad.optional import import_scipy
 from funcgrad.primitives.indexing import getitem
 from funcgrad.primitives.norms import sqrt_flat_at_zero

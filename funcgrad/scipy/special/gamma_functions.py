@@ -13,9 +13,9 @@ from funcgrad.backend import dtype_of, shape_of
 from funcgrad.core import describe
 from funcgrad.errors import InputError
 from funcgrad.numpy.creation import as_value
-from funcgrad.numpy.output import write_out
-from funcgrad.numpy.peeking import any_true, concrete_or_none
+from funcgrad.numpy.plain_values.peeking import any_true, concrete_or_none
 from funcgrad.numpy.reducing import as_scalar
+from funcgrad.numpy.writes.output import write_out
 from funcgrad.optional import import_scipy
 from funcgrad.scipy.own_code import mirrors
 from funcgrad.scipy.special.operations import gamma_functions as prim

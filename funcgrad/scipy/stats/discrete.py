@@ -10,7 +10,7 @@ import funcgrad.numpy as fnp
 from funcgrad.errors import InputError
 from funcgrad.graph import report_answer
 from funcgrad.numpy.creation import as_value
-from funcgrad.numpy.peeking import concrete_or_none
+from funcgrad.numpy.plain_values.peeking import concrete_or_none
 from funcgrad.scipy import special as fsp
 from funcgrad.scipy.stats.distribution import Discrete
 

@@ -25,7 +25,7 @@ from funcgrad.kinds import elementwise, nondifferentiable
 from funcgrad.kinds.linear import astype
 from funcgrad.kinds.rules import Operation
 from funcgrad.numpy.creation import as_value
-from funcgrad.numpy.peeking import concrete_or_none, is_plain
+from funcgrad.numpy.plain_values.peeking import concrete_or_none, is_plain
 from funcgrad.numpy_code import run_anywhere
 from funcgrad.optional import import_scipy
 from funcgrad.transforms.stopping import stop_gradient

@@ -11,7 +11,7 @@ import funcgrad.numpy as fnp
 from funcgrad.errors import InputError, ShapeError
 from funcgrad.graph import report_answer
 from funcgrad.numpy.creation import as_value
-from funcgrad.numpy.peeking import concrete_or_none
+from funcgrad.numpy.plain_values.peeking import concrete_or_none
 from funcgrad.scipy import special as fsp
 from funcgrad.scipy.special.operations.convex import log1p_quotient
 from funcgrad.scipy.stats.continuous import EULER, LOG_2, LOG_PI, LOG_ROOT_2PI, log_normal

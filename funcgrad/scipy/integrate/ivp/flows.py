@@ -18,8 +18,8 @@ from funcgrad.errors import (
     ShapeError,
     StagingError,
 )
-from funcgrad.numpy.concretization import forget_refusal
 from funcgrad.numpy.creation import as_value
+from funcgrad.numpy.plain_values.concretization import forget_refusal
 from funcgrad.numpy_code.rebuilding import SelfRebuilding
 from funcgrad.transforms.closures import BranchRecordings, solve_with_new_branches
 from funcgrad.transforms.stopping import stop_gradient

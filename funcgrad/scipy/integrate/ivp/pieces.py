@@ -20,7 +20,7 @@ import funcgrad.numpy as fnp
 from funcgrad.core import Tracer, shallow_copy
 from funcgrad.errors import InputError
 from funcgrad.graph import is_on_graph
-from funcgrad.numpy.concretization import strip_constant_tracers
+from funcgrad.numpy.plain_values.concretization import strip_constant_tracers
 from funcgrad.optional import import_scipy
 from funcgrad.scipy.integrate.ivp.derivatives import Derivatives
 from funcgrad.scipy.integrate.ivp.records import Record

@@ -26,7 +26,7 @@ from funcgrad.errors import (
     StagingError,
 )
 from funcgrad.graph import Recording
-from funcgrad.numpy.concretization import forget_refusal
+from funcgrad.numpy.plain_values.concretization import forget_refusal
 from funcgrad.numpy_code.rebuilding import run_or_rebuild
 from funcgrad.optional import import_scipy
 from funcgrad.scipy.integrate.ivp.flows import Flow

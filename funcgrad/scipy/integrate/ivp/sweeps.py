@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from funcgrad.numpy.peeking import warn
+from funcgrad.numpy.plain_values.peeking import warn
 from funcgrad.scipy.integrate.ivp.flows import Flow
 from funcgrad.scipy.integrate.ivp.iterations import Iterated
 from funcgrad.scipy.integrate.ivp.products import Pattern, Products, value_cotangents

@@ -1,0 +1,1 @@
+"""Tables of pandas and xarray with traced values; most modules are imported only after pandas."""

@@ -1,0 +1,1 @@
+"""Writes to arrays that a program made, and views of their memory."""

@@ -1,0 +1,1 @@
+"""Functions with derivatives in place of compiled ones of SciPy, scikit-learn and others; ``table`` finds them."""

@@ -1,0 +1,172 @@
+"""Compiled functions of ``scipy.sparse.csgraph`` for graphs whose weights are traced.
+
+The choice of edges depends on the plain weights. Lengths of paths, and trees, have derivatives with respect to the
+weights of their edges.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+import funcgrad.numpy as fnp
+from funcgrad.core import Tracer
+from funcgrad.numpy.plain_values.concretization import concrete
+from funcgrad.numpy_code.own import own
+
+
+class _Weights:
+    """Weights of the edges of a graph, and SciPy's graph of the plain weights."""
+
+    plain: Any
+
+    def __init__(self, name: str, graph: Any) -> None:
+        self.is_dense = isinstance(graph, Tracer)
+        if self.is_dense:
+            self.graph, self.plain = graph, np.ascontiguousarray(concrete(graph, name))
+        else:
+            self.graph, self.plain = graph.tocsr().summed(), graph.plain(name)
+            for part in ("indices", "indptr"):  # SciPy 1.15 accepts no other dtype
+                setattr(self.plain, part, np.int32(getattr(self.plain, part)))
+            if self.plain.nnz == np.prod(self.plain.shape):  # made of a dense matrix, whose zeros SciPy does not store
+                self.plain = self.plain.copy()
+                self.plain.eliminate_zeros()
+
+    def of(self, rows: Any, columns: Any, directed: bool = True) -> Any:
+        """Return the weights of edges; for an undirected edge, the smaller weight of both directions."""
+        if not directed:
+            ahead, back = (self._lengths(*pair) for pair in ((rows, columns), (columns, rows)))
+            turned = back < ahead
+            rows, columns = np.where(turned, columns, rows), np.where(turned, rows, columns)
+        if self.is_dense:
+            return self.graph[rows, columns]
+        first, _, order = self.graph._found(rows, columns)
+        return self.graph.values[order[first]]
+
+    def _lengths(self, rows: Any, columns: Any) -> Any:
+        found = np.asarray(self.plain[rows, columns]).reshape(np.shape(rows))
+        return np.where(np.isfinite(found) & (found != 0), found, np.inf)
+
+
+# ---- functions of the weights, the other arguments by name, and SciPy's function -----------------------------
+
+
+def _paths(weights: _Weights, given: dict[str, Any], scipy_function: Any) -> Any:
+    """Compute the lengths of shortest paths: sums of the weights along the paths."""
+    wanted = given.pop("return_predecessors", False)
+    found = scipy_function(weights.plain, **given, return_predecessors=True)
+    lengths, before = found[:2]
+    if not given.get("unweighted", False):
+        lengths = _path_lengths(weights, lengths, before, given.get("directed", True))
+    return (lengths, *found[1:]) if wanted else lengths
+
+
+def _path_lengths(weights: _Weights, lengths: Any, before: Any, directed: bool) -> Any:
+    """Return ``lengths`` as sums over the edges of the paths, which are followed back from their ends."""
+    n = before.shape[-1]
+    table = before.reshape(-1, n)
+    sources, nodes = np.indices(table.shape).reshape(2, -1)
+    place, ends, starts, paths = np.arange(table.size), [], [], []
+    while place.size:
+        previous = table[sources, nodes]
+        open_ = previous >= 0
+        place, sources, nodes, previous = place[open_], sources[open_], nodes[open_], previous[open_]
+        paths.append(place)
+        starts.append(previous)
+        ends.append(nodes)
+        nodes = previous
+    path = np.concatenate(paths)
+    if not path.size:
+        return lengths
+    edges = weights.of(np.concatenate(starts), np.concatenate(ends), directed)
+    total = fnp.zeros(table.size, edges.dtype)
+    fnp.add.at(total, path, edges)
+    return fnp.where(np.isin(np.arange(table.size), path), total, lengths.ravel()).reshape(lengths.shape)
+
+
+def _tree(weights: _Weights, given: dict[str, Any], scipy_function: Any) -> Any:
+    """Compute a graph of some of the edges, with their weights."""
+    found = scipy_function(weights.plain, **given).tocoo()
+    return _sparse(weights.of(found.row, found.col, given.get("directed", True)), found)
+
+
+def _sparse(values: Any, found: Any) -> Any:
+    """Return the sparse matrix of these values, with the coordinates of SciPy's matrix ``found``."""
+    kind = own("numpy_code.sparse.objects").replacement_class(sys.modules["scipy.sparse"].csr_array)
+    return kind((values, (found.row, found.col)), found.shape)
+
+
+def _lengths_of_paths(weights: _Weights, given: dict[str, Any], scipy_function: Any) -> Any:
+    """Compute the lengths of given paths: ``construct_dist_matrix``."""
+    lengths = scipy_function(weights.plain, **given)
+    return _path_lengths(weights, lengths, given["predecessors"], given.get("directed", True))
+
+
+def _several(weights: _Weights, given: dict[str, Any], scipy_function: Any) -> Any:
+    """Compute the lengths of several paths between two nodes: ``yen``."""
+    wanted = given.pop("return_predecessors", False)
+    lengths, before = scipy_function(weights.plain, **given, return_predecessors=True)
+    if not given.get("unweighted", False):
+        lengths = _path_lengths(weights, np.zeros(before.shape), before, given.get("directed", True))
+        lengths = lengths[:, given["sink"]]
+    return (lengths, before) if wanted else lengths
+
+
+def _from_dense(weights: _Weights, given: dict[str, Any], scipy_function: Any) -> Any:
+    """Make a sparse matrix from the edges of a dense one."""
+    found = scipy_function(weights.plain, **given).tocoo()
+    return _sparse(weights.graph[found.row, found.col], found)
+
+
+def _to_dense(weights: _Weights, given: dict[str, Any], scipy_function: Any) -> Any:
+    """Make the dense matrix, with another value where there is no edge."""
+    is_edge = ~np.isnan(scipy_function(weights.plain, np.nan))
+    return fnp.where(is_edge, weights.graph.toarray(), given.get("null_value", 0))
+
+
+def _constant_result(weights: _Weights, given: dict[str, Any], scipy_function: Any) -> Any:
+    """Compute a result that depends on the edges and their order by length only: a constant."""
+    return scipy_function(weights.plain, **given)
+
+
+_KINDS = {
+    _paths: "_shortest_path bellman_ford dijkstra floyd_warshall johnson shortest_path",
+    _tree: (
+        "_min_spanning_tree minimum_spanning_tree;_traversal breadth_first_tree depth_first_tree;"
+        "_tools reconstruct_path"
+    ),
+    _lengths_of_paths: "_tools construct_dist_matrix",
+    _several: "_shortest_path yen",
+    _from_dense: "_tools csgraph_from_dense",
+    _to_dense: "_tools csgraph_to_dense",
+    _constant_result: (
+        "_traversal breadth_first_order connected_components depth_first_order;"
+        "_reordering reverse_cuthill_mckee structural_rank;"
+        "_matching maximum_bipartite_matching min_weight_full_bipartite_matching"
+    ),
+}
+
+
+def _of_graph(compute: Callable[..., Any], module: str, name: str) -> Callable[..., Any]:
+    def call(*args: Any, **kwargs: Any) -> Any:
+        scipy_function = getattr(import_module(module), name)
+        given = dict(inspect.signature(scipy_function).bind(*args, **kwargs).arguments)
+        graph = given.pop(next(iter(given)))
+        if type(graph) is np.ndarray:  # one example of a batch
+            return scipy_function(*args, **kwargs)
+        return compute(_Weights(f"csgraph.{name}", graph), given, scipy_function)
+
+    return call
+
+
+GRAPHS: dict[tuple[str, str], Callable[..., Any]] = {
+    (f"scipy.sparse.csgraph.{home}", name): _of_graph(compute, f"scipy.sparse.csgraph.{home}", name)
+    for compute, lists in _KINDS.items()
+    for home, *names in (part.split() for part in lists.split(";"))
+    for name in names
+}

@@ -1,0 +1,338 @@
+"""Functions of SciPy that treat some values of a parameter apart, such as the power 0 of a Box-Cox transform.
+
+At these values SciPy's code computes without the parameter, so the derivative in it would be 0. Most wrappers here add
+that derivative: they compute the formula for all values of the parameter, and again with the parameter as a constant,
+and add the difference, which is 0, to SciPy's result. Others compute by a formula that needs no case.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import partial
+from inspect import BoundArguments, Signature, signature
+from typing import Any
+
+import numpy as np
+
+import funcgrad.numpy as fnp
+from funcgrad.core import Tracer
+from funcgrad.errors import NotDifferentiableError
+from funcgrad.numpy.plain_values.hints import user_line
+from funcgrad.numpy.plain_values.peeking import any_true
+from funcgrad.numpy_code.own import own
+
+
+def _is_apart(p: Any, *numbers: float) -> bool:
+    """Whether ``p`` is traced and one of ``numbers``, in any example of a batch."""
+    return isinstance(p, Tracer) and any_true(lambda p: np.isin(p, numbers), p)
+
+
+def _bound(parameters: Signature, args: tuple[Any, ...], kwargs: dict[str, Any]) -> BoundArguments | None:
+    """Return the arguments by name; None for calls that the signature does not show, such as SciPy's own."""
+    try:
+        return parameters.bind(*args, **kwargs)
+    except TypeError:
+        return None
+
+
+def _wrapper(name: str, numbers: tuple[float, ...], formula: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the wrapper for a function of SciPy whose parameter ``name`` has ``numbers`` that are treated apart.
+
+    ``formula(p, arguments)`` computes the result for each value of the parameter, from all arguments by name.
+    """
+
+    def around(built: Callable[..., Any]) -> Callable[..., Any]:
+        parameters = signature(built)
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            bound = _bound(parameters, args, kwargs)
+            p = None if bound is None else bound.arguments.get(name)
+            if bound is None or not _is_apart(p, *numbers):
+                return built(*args, **kwargs)
+            policy = bound.arguments.get("nan_policy", "propagate")
+            if policy != "propagate":
+                raise NotDifferentiableError(
+                    f"{built.__name__}: where {name} is one of {numbers} it has a derivative only without NaN, got "
+                    f"nan_policy={policy!r}{user_line()}. Leave the NaN out before the call."
+                )
+            fixed = own("transforms.stopping").stop_gradient(p)
+            bound.arguments[name] = fixed
+            found = built(*bound.args, **bound.kwargs)
+            bound.apply_defaults()
+            return found + (formula(p, bound.arguments) - formula(fixed, bound.arguments))
+
+        call.__module__ = __name__  # else it would be rebuilt
+        return call
+
+    return around
+
+
+def _along(x: Any, axis: Any) -> tuple[Any, Any]:
+    """Return an array and the axis to reduce; without an axis, the flattened array and its axis."""
+    x = fnp.asarray(x)
+    return (fnp.ravel(x), 0) if axis is None else (x, axis)
+
+
+def _boxcox_llf(lmb: Any, given: dict[str, Any]) -> Any:
+    x, axis = _along(given["data"], given.get("axis", 0))
+    variance = fnp.var(own("scipy.special").boxcox(x, lmb), axis)
+    return (lmb - 1) * fnp.sum(fnp.log(x), axis) - fnp.shape(x)[axis] / 2 * fnp.log(variance)
+
+
+def _yeojohnson(lmbda: Any, given: dict[str, Any]) -> Any:
+    x, special = fnp.asarray(given["x"]), own("scipy.special")
+    above = special.boxcox1p(fnp.where(x >= 0, x, 0), lmbda)
+    return fnp.where(x >= 0, above, -special.boxcox1p(fnp.where(x >= 0, 0, -x), 2 - lmbda))
+
+
+def _power_mean(p: Any, given: dict[str, Any]) -> Any:
+    special = own("scipy.special")
+    options = {"axis": given["axis"], "weights": given["weights"], "keepdims": given.get("keepdims", False)}
+    return special.inv_boxcox(fnp.average(special.boxcox(given["a"], p), **options), p)
+
+
+def _divergence(lambda_: Any, given: dict[str, Any]) -> Any:
+    """Compute the Cressie-Read statistic; near -1 it is that of the other power with the frequencies exchanged."""
+    observed, expected = fnp.asarray(given["f_obs"]), given["f_exp"]
+    if expected is None:
+        expected = fnp.mean(observed, given["axis"], keepdims=True)
+    is_low = lambda_ < -0.5
+    first, second = fnp.where(is_low, expected, observed), fnp.where(is_low, observed, expected)
+    power = fnp.where(is_low, -1 - lambda_, lambda_)
+    ratio = fnp.where(first == 0, 1, first) / second
+    terms = fnp.where(first == 0, 0, first) * own("scipy.special").boxcox(ratio, power)
+    return 2 * fnp.sum(terms, given["axis"]) / (power + 1)
+
+
+def _with_divergence(built: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap ``_power_divergence``, whose result has a statistic and its probability."""
+    parameters = signature(built)
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        bound = parameters.bind(*args, **kwargs)
+        power = bound.arguments["lambda_"]
+        if not _is_apart(power, 1, 0, -1):
+            return built(*args, **kwargs)
+        bound.arguments["lambda_"] = fixed = own("transforms.stopping").stop_gradient(power)
+        found = built(*bound.args, **bound.kwargs)
+        bound.apply_defaults()
+        given = bound.arguments
+        change = _divergence(power, given) - _divergence(fixed, given)
+        observed = fnp.asarray(given["f_obs"])
+        shape = fnp.broadcast_shapes(observed.shape, fnp.shape(given["f_exp"]) if given["f_exp"] is not None else ())
+        n = math.prod(shape) if given["axis"] is None else shape[given["axis"]]
+        density = fnp.exp(own("scipy.stats").chi2.logpdf(found[0], n - 1 - fnp.asarray(given["ddof"])))
+        return type(found)(found[0] + change, found[1] - density * change)
+
+    call.__module__ = __name__
+    return call
+
+
+def _scaled_range(built: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap ``iqr``, which divides by a scale that is not 1."""
+    parameters = signature(built)
+
+    def iqr(*args: Any, **kwargs: Any) -> Any:
+        bound = _bound(parameters, args, kwargs)
+        scale = None if bound is None else bound.arguments.get("scale")
+        if bound is None or not isinstance(scale, Tracer):
+            return built(*args, **kwargs)
+        bound.arguments["scale"] = 1.0
+        return built(*bound.args, **bound.kwargs) / scale
+
+    iqr.__module__ = __name__
+    return iqr
+
+
+def _corrected_variance(built: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap ``_xp_var``, which divides by the degrees of freedom if the correction is not 0."""
+
+    def call(x: Any, /, *, axis: Any = None, correction: Any = 0, **options: Any) -> Any:
+        if not _is_apart(correction, 0):
+            return built(x, axis=axis, correction=correction, **options)
+        found = built(x, axis=axis, correction=0, **options)
+        counted = ~fnp.isnan(x) if options.get("nan_policy") == "omit" else fnp.ones(fnp.shape(x), bool)
+        n = fnp.sum(counted, axis, keepdims=options.get("keepdims", False))
+        return found * (n / (n - correction))
+
+    call.__module__ = __name__
+    return call
+
+
+def _highpass(built: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap ``lp2hp``, which leaves out the powers of a frequency of 1."""
+
+    def lp2hp(b: Any, a: Any, wo: Any = 1.0) -> Any:
+        if not _is_apart(wo, 1):
+            return built(b, a, wo)
+        b, a = built(b, a, 1.0)
+        n, m = len(a), len(b)
+        return b * wo ** np.arange(n - m, n), a * wo ** np.arange(n)
+
+    lp2hp.__module__ = __name__
+    return lp2hp
+
+
+def _initial_conditions(built: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap ``lfiltic``, which divides by a first coefficient that is not 1."""
+
+    def lfiltic(b: Any, a: Any, y: Any, x: Any = None) -> Any:
+        if fnp.ndim(a) != 1 or not _is_apart(fnp.asarray(a)[0], 1):
+            return built(b, a, y, x)
+        a = fnp.asarray(a)
+        return built(b, fnp.concatenate([fnp.ones(1, a.dtype), a[1:]]), y, x) / a[0]
+
+    lfiltic.__module__ = __name__
+    return lfiltic
+
+
+def _distance(built: Callable[..., Any], root: bool) -> Callable[..., Any]:
+    """Wrap ``minkowski_distance`` and ``minkowski_distance_p``, which add absolute values without a power of 1."""
+
+    def call(x: Any, y: Any, p: Any = 2.0) -> Any:
+        if not _is_apart(p, 1):
+            return built(x, y, p)
+        total = fnp.sum(fnp.abs(fnp.subtract(y, x)) ** p, axis=-1)
+        return total ** (1 / p) if root else total
+
+    call.__module__ = __name__
+    return call
+
+
+def _llf_at_zero(built: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap ``yeojohnson_llf``, whose ``sign(x) * log1p(abs(x))`` has the slope 1 at 0, where that of ``sign`` is 0."""
+    parameters = signature(built)
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        found, bound = built(*args, **kwargs), _bound(parameters, args, kwargs)
+        if bound is None or not isinstance(found, Tracer):
+            return found
+        bound.apply_defaults()
+        given = bound.arguments
+        data = fnp.asarray(given["data"])
+        if not _is_apart(data, 0):
+            return found
+        x, axis = _along(data, given.get("axis", 0))
+        moved = fnp.where(x == 0, x - own("transforms.stopping").stop_gradient(x), 0)
+        return found + (given["lmb"] - 1) * fnp.sum(moved, axis, keepdims=given.get("keepdims", False))
+
+    call.__module__ = __name__
+    return call
+
+
+def _distance_of_samples(built: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap ``_cdf_distance``, which counts equal values at once, as if none of them would move from the others."""
+
+    def call(p: Any, u_values: Any, v_values: Any, u_weights: Any = None, v_weights: Any = None) -> Any:
+        found = built(p, u_values, v_values, u_weights, v_weights)
+        if not isinstance(found, Tracer):
+            return found
+        u, v = fnp.asarray(u_values) * 1.0, fnp.asarray(v_values) * 1.0
+        values = fnp.concatenate([u, v])
+        values = fnp.take(values, order := fnp.argsort(values, stable=True))
+        if not any_true(lambda step: step == 0, fnp.diff(values)):
+            return found
+        of_u = order < len(u)
+        shares = []
+        for inside, weights, first in ((of_u, u_weights, 0), (~of_u, v_weights, len(u))):
+            given = fnp.asarray(1.0 if weights is None else weights)
+            counted = given if not given.ndim else fnp.take(given, fnp.where(inside, order - first, 0))
+            running = fnp.cumsum(fnp.where(inside, counted, 0.0))
+            shares.append(running[:-1] / running[-1])
+        apart, steps = fnp.abs(shares[0] - shares[1]), fnp.diff(values)
+        if p == 1:
+            return fnp.sum(apart * steps)
+        return fnp.sum(apart**p * steps) ** (1 / p)
+
+    call.__module__ = __name__
+    return call
+
+
+def _moment(built: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap ``rv_generic.moment``, whose formula for the location 0 is without the location.
+
+    E[(loc + scale * y)^n] is the sum of comb(n, k) * loc^(n - k) * scale^k * E[y^k] for k from 0 to n.
+    """
+
+    def moment(self: Any, order: Any, *args: Any, **kwds: Any) -> Any:
+        shapes, loc, scale = self._parse_args(*args, **kwds)
+        if not isinstance(loc, Tracer):
+            return built(self, order, *args, **kwds)
+        highest = built(self, order, *shapes)  # it checks the order first
+        standard = [*(built(self, k, *shapes) for k in range(int(order))), highest]
+        allowed = fnp.logical_and(self._argcheck(*shapes), fnp.asarray(scale) > 0)
+        scale, *standard = (fnp.where(allowed, x, 0) for x in (scale, *standard))
+        found = sum(math.comb(int(order), k) * loc ** (order - k) * scale**k * y for k, y in enumerate(standard))
+        return fnp.where(allowed, found, self.badvalue)[()]
+
+    moment.__module__ = __name__
+    return moment
+
+
+def _near_nodes(x: Any, nodes: Any, weights: Any, values: Any) -> Any:
+    """Evaluate a barycentric formula, times the distance from the nearest node, which is smooth at the nodes too."""
+    distances = x[:, None] - nodes
+    nearest = fnp.argmin(fnp.abs(distances), axis=-1)[:, None]
+    is_nearest = nearest == np.arange(fnp.shape(nodes)[0])
+    relative = weights / fnp.take(weights, nearest) * fnp.take_along_axis(distances, nearest, axis=-1)
+    shares = fnp.where(is_nearest, 1, relative / fnp.where(is_nearest, 1, distances))
+    return shares @ values / fnp.sum(shares, axis=-1)[:, None]
+
+
+def _meets_nodes(x: Any, nodes: Any, *others: Any) -> bool:
+    """Whether anything is traced and ``x`` has nodes, in any example of a batch."""
+    is_traced = any(isinstance(given, Tracer) for given in (x, nodes, *others))
+    return is_traced and any_true(lambda meets: meets, x[:, None] == nodes)
+
+
+def _polynomial_at_nodes(built: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap ``BarycentricInterpolator._evaluate``, which returns the given values at the nodes."""
+
+    def call(self: Any, x: Any) -> Any:
+        if not _meets_nodes(x, self.xi):
+            return built(self, x)
+        return _near_nodes(x, self.xi, self.wi, self.yi)
+
+    call.__module__ = __name__
+    return call
+
+
+def _rational_at_nodes(built: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap ``_BarycentricRational.__call__``, which divides infinite numbers at the nodes and repairs the result."""
+
+    def call(self: Any, z: Any) -> Any:
+        flat = fnp.ravel(fnp.asarray(z))
+        if not _meets_nodes(flat, self._support_points, self._support_values, self.weights):
+            return built(self, z)
+        values = fnp.reshape(self._support_values, (fnp.shape(self._support_values)[0], -1))
+        found = _near_nodes(flat, self._support_points, self.weights, values)
+        if any_true(np.isinf, flat):
+            limit = fnp.sum(self.weights[:, None] * values) / fnp.sum(self.weights)
+            found = fnp.where(fnp.isinf(flat)[:, None], limit, found)
+        found = fnp.reshape(found, fnp.shape(z) + self._shape)
+        axis = getattr(self, "_axis", 0)  # which older versions of SciPy lack
+        return fnp.moveaxis(found, 0, axis) if fnp.ndim(z) else found
+
+    call.__module__ = __name__
+    return call
+
+
+#: Wrappers of rebuilt functions of SciPy.
+NUMBERS_APART: dict[tuple[str, str], Callable[[Any], Callable[..., Any]]] = {
+    ("scipy.interpolate._bary_rational", "_BarycentricRational.__call__"): _rational_at_nodes,
+    ("scipy.interpolate._polyint", "BarycentricInterpolator._evaluate"): _polynomial_at_nodes,
+    ("scipy.signal._filter_design", "lp2hp"): _highpass,
+    ("scipy.signal._signaltools", "lfiltic"): _initial_conditions,
+    ("scipy.spatial._kdtree", "minkowski_distance"): partial(_distance, root=True),
+    ("scipy.spatial._kdtree", "minkowski_distance_p"): partial(_distance, root=False),
+    ("scipy.stats._distn_infrastructure", "rv_generic.moment"): _moment,
+    ("scipy.stats._morestats", "_yeojohnson_transform"): _wrapper("lmbda", (0, 2), _yeojohnson),
+    ("scipy.stats._morestats", "yeojohnson_llf"): _llf_at_zero,
+    ("scipy.stats._stats_py", "_cdf_distance"): _distance_of_samples,
+    ("scipy.stats._morestats", "boxcox_llf"): _wrapper("lmb", (0,), _boxcox_llf),
+    ("scipy.stats._stats_py", "_power_divergence"): _with_divergence,
+    ("scipy.stats._stats_py", "_xp_var"): _corrected_variance,
+    ("scipy.stats._stats_py", "iqr"): _scaled_range,
+    ("scipy.stats._stats_py", "pmean"): _wrapper("p", (0,), _power_mean),
+}

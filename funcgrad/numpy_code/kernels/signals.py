@@ -1,0 +1,134 @@
+"""Compiled functions of ``scipy.signal`` that ``funcgrad.scipy.signal`` does not have: resampling, peaks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache, partial
+from typing import Any
+
+import numpy as np
+
+import funcgrad.numpy as fnp
+from funcgrad.errors import InputError
+from funcgrad.numpy.plain_values.peeking import is_plain_zero, shared_numbers
+from funcgrad.numpy_code.conversions import with_writable_results
+from funcgrad.numpy_code.own import own
+from funcgrad.optional import import_scipy
+
+#: Names in NumPy's ``pad`` for the extension modes of ``upfirdn``.
+_CONTINUED = {
+    **{mode: mode for mode in ("symmetric", "reflect", "edge", "wrap")},
+    "antisymmetric": "symmetric",
+    "antireflect": "reflect",
+}
+
+
+def _continued(x: Any, by: int, mode: str, cval: Any) -> Any:
+    """Return ``x`` extended by ``by`` samples on both sides of its last axis, as ``upfirdn`` does."""
+    n = x.shape[-1]
+    widths = [(0, 0)] * (x.ndim - 1) + [(by, by)]
+    if mode in ("line", "smooth"):
+        step = (x[..., -1:] - x[..., :1]) / max(n - 1, 1)
+        first, last = (
+            (step, step) if mode == "line" or n < 2 else (x[..., 1:2] - x[..., :1], x[..., -1:] - x[..., -2:-1])
+        )
+        away = np.arange(1.0, by + 1)
+        return fnp.concatenate([x[..., :1] - first * away[::-1], x, x[..., -1:] + last * away], axis=-1)
+    if mode in ("constant", None):
+        return fnp.pad(x, widths, constant_values=cval)
+    if mode not in _CONTINUED:
+        raise InputError(f"signal.upfirdn: mode must be one of SciPy's, got {mode!r}. Take constant.")
+    wide = fnp.pad(x, widths, _CONTINUED[mode], **({"reflect_type": "odd"} if mode == "antireflect" else {}))
+    turned = (np.arange(-by, n + by) // n) % 2 if mode == "antisymmetric" else 0
+    return wide * np.where(turned, -1.0, 1.0)
+
+
+def _upfirdn(
+    h: Any, x: Any, up: int = 1, down: int = 1, axis: int = -1, mode: str = "constant", cval: float = 0
+) -> Any:
+    """Compute ``scipy.signal.upfirdn``: insert zeros between samples, filter, and keep every ``down``-th sample."""
+    h, x = fnp.asarray(h), fnp.moveaxis(fnp.asarray(x), axis, -1)
+    more = 0 if mode in ("constant", None) and is_plain_zero(cval) else len(h) // up + 1
+    size, dtype = (x.shape[-1] - 1) * up + len(h), fnp.result_type(x, h, np.float32)
+    x = _continued(x, more, mode, cval) if more else x
+    wide = fnp.zeros((*x.shape[:-1], (x.shape[-1] - 1) * up + 1), dtype)
+    wide[..., ::up] = x
+    padded = fnp.pad(wide, [(0, 0)] * (x.ndim - 1) + [(len(h) - 1, len(h) - 1)])
+    windows = fnp.lib.stride_tricks.sliding_window_view(padded, len(h), axis=-1)
+    return fnp.moveaxis((windows @ fnp.astype(h[::-1], dtype))[..., more * up : more * up + size : down], -1, axis)
+
+
+def _sepfir2d(image: Any, hrow: Any, hcol: Any) -> Any:
+    """Compute ``scipy.signal.sepfir2d``: filter both axes of the image, extended by reflection."""
+    along = own("scipy.ndimage").convolve1d
+    return along(along(fnp.asarray(image), hrow, 1, mode="reflect"), hcol, 0, mode="reflect")
+
+
+def _sawtooth(t: Any, width: Any = 1) -> Any:
+    t, w = fnp.asarray(t) * 1.0, fnp.asarray(width) * 1.0
+    share = fnp.mod(t, 2 * np.pi) / np.pi
+    rises = share < 2 * w
+    up = share / fnp.where(w > 0, w, 1.0) - 1
+    down = (w + 1 - share) / fnp.where(w < 1, 1 - w, 1.0)
+    found = fnp.where((w >= 0) & (w <= 1), fnp.where(rises, up, down), np.nan)
+    return fnp.astype(found, float if _widens() else fnp.result_type(t, width))
+
+
+@cache
+def _widens() -> bool:
+    """Whether SciPy's ``sawtooth`` returns double precision for single, as before SciPy 1.18."""
+    theirs = import_scipy("signal.sawtooth", "scipy.signal").sawtooth
+    return bool(theirs(np.zeros(1, np.float32)).dtype == float)
+
+
+# ---- peaks -------------------------------------------------------------------------------------------------
+
+
+def _call_scipy(name: str, *args: Any) -> Any:
+    """Call SciPy's function with plain values: the indices that it finds do not change with the values."""
+    library = import_scipy("signal.find_peaks", "scipy.signal._peak_finding_utils")
+    return with_writable_results(getattr(library, name))(*[shared_numbers(a) if fnp.ndim(a) else a for a in args])
+
+
+def _peak_prominences(x: Any, peaks: Any, wlen: Any) -> tuple[Any, Any, Any]:
+    _, left, right = _call_scipy("_peak_prominences", x, peaks, wlen)
+    return x[peaks] - fnp.maximum(x[left], x[right]), left, right
+
+
+def _peak_widths(
+    x: Any, peaks: Any, rel_height: Any, prominences: Any, left_bases: Any, right_bases: Any
+) -> tuple[Any, Any, Any, Any]:
+    """Find where a peak has its relative height, between samples by linear interpolation."""
+    *_, left, right = _call_scipy("_peak_widths", x, peaks, rel_height, prominences, left_bases, right_bases)
+    height = x[peaks] - prominences * rel_height
+
+    def crossing(place: np.ndarray, step: int) -> Any:
+        """Interpolate from the sample below ``height``, if there is one between ``place`` and the base."""
+        low = np.floor(place) if step > 0 else np.ceil(place)
+        low = low.astype(int)
+        inside = place != low
+        high = np.where(inside, low + step, low)
+        rise = fnp.where(inside, x[high] - x[low], 1.0)
+        return low + step * fnp.where(inside, (height - x[low]) / rise, 0.0)
+
+    left, right = crossing(left, 1), crossing(right, -1)
+    return right - left, height, left, right
+
+
+def _medfilt2d(image: Any, size: Any) -> Any:
+    """Compute ``_sigtools._medfilt2d``: the median of each rectangle of the image, extended by zeros."""
+    lengths = [int(n) for n in size]
+    ranked = import_scipy("signal.medfilt2d", "scipy.signal").order_filter
+    return own("numpy_code").run_anywhere(ranked, (image, np.ones(lengths), np.prod(lengths) // 2), {})
+
+
+_PEAKS = "scipy.signal._peak_finding_utils"
+SIGNALS: dict[tuple[str, str], Callable[..., Any]] = {
+    ("scipy.signal._upfirdn", "upfirdn"): _upfirdn,
+    ("scipy.signal._sigtools", "_medfilt2d"): _medfilt2d,
+    ("scipy.signal._spline", "sepfir2d"): _sepfir2d,
+    ("scipy.signal._waveforms", "sawtooth"): _sawtooth,
+    **{(_PEAKS, name): partial(_call_scipy, name) for name in ("_local_maxima_1d", "_select_by_peak_distance")},
+    (_PEAKS, "_peak_prominences"): _peak_prominences,
+    (_PEAKS, "_peak_widths"): _peak_widths,
+}
