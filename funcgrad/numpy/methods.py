@@ -32,13 +32,11 @@ from funcgrad.numpy import (
     diagonals,
     elementwise,
     indexing,
-    labels,
     products,
     rearranging,
     reductions,
     shaping,
     sorting,
-    viewing,
     writing,
 )
 from funcgrad.numpy.axes import resolve_shape
@@ -47,7 +45,9 @@ from funcgrad.numpy.layout import in_memory_order
 from funcgrad.numpy.plain_values.concretization import CONCRETIZATION, user_line
 from funcgrad.numpy.plain_values.guarded import guarded_comparison
 from funcgrad.numpy.protocols import PROTOCOLS
+from funcgrad.numpy.tables import operations
 from funcgrad.numpy.updating import At
+from funcgrad.numpy.writes import viewing
 from funcgrad.numpy.writes.assignment import in_place_operator, set_all_items, set_item
 from funcgrad.primitives import arithmetic, comparison
 from funcgrad.primitives.indexing import getitem
@@ -68,7 +68,7 @@ def install(cls: type[Tracer]) -> None:
     members = {**_OPERATORS, **_CONTAINER, **_ATTRIBUTES, **_METHODS, **_IN_PLACE, **CONCRETIZATION, **PROTOCOLS}
     for name, member in members.items():
         setattr(cls, name, member)
-    labels.install()
+    operations.install()
     ARRAY_MAKER.append(creation.as_value)
     setattr(cls, "shape", cls.__dict__["shape"].setter(viewing.set_shape))  # noqa: B010  (mypy takes it for a method)
     setattr(cls, "dtype", cls.__dict__["dtype"].setter(viewing.refuse_dtype))  # noqa: B010

@@ -1,7 +1,7 @@
 """Writes into parts of an array: ``write``, and the meaning of duplicates in an index.
 
-``write`` returns a new array; ``numpy.writes.assignment`` implements ``x[i] = y`` by it. ``write`` is linear in the array and
-the written values together: the cotangent of the array is zero at the written entries.
+``write`` returns a new array; ``numpy.writes.assignment`` implements ``x[i] = y`` by it. ``write`` is linear in the
+array and the written values together: the cotangent of the array is zero at the written entries.
 """
 
 from __future__ import annotations
