@@ -17,7 +17,7 @@ from funcgrad import backend, tree
 from funcgrad.core import Tracer, describe, is_array
 from funcgrad.errors import InputError, ShapeError
 from funcgrad.kinds.linear import linear
-from funcgrad.numpy_code import FirstCall, Rebuilt
+from funcgrad.numpy_code import CheckedForWrites, Rebuilt
 from funcgrad.numpy_code.functions import assigned_variables
 from funcgrad.primitives.indexing import getitem
 from funcgrad.replay import Chain
@@ -43,7 +43,7 @@ _PARTS: dict[type, tuple[Callable[[Any], tuple[Any, ...]], Callable[..., Any]]] 
     Compose: (lambda x: (x.first, *x.funcs), lambda x, *functions: Compose(tuple(reversed(functions)))),
     Transformed: (lambda x: (x.fun,), lambda x, fun: Transformed(x.run, fun, x.options, x.summary)),
     Rebuilt: (lambda x: (x.fun,), lambda x, fun: Rebuilt(fun, x.level)),
-    FirstCall: (lambda x: (x.fun,), lambda _, fun: fun),
+    CheckedForWrites: (lambda x: (x.fun,), lambda _, fun: fun),
 }
 
 

@@ -1,7 +1,7 @@
 """Run functions written for NumPy, SciPy and ``math`` unchanged, with funcgrad's functions in place of theirs."""
 
 from funcgrad.numpy_code.known import Choice, known_codes
-from funcgrad.numpy_code.overwriting import FirstCall
+from funcgrad.numpy_code.overwriting import CheckedForWrites
 from funcgrad.numpy_code.reachable import DATA_TYPES, deciding
 from funcgrad.numpy_code.rebuilding import (
     Rebuilt,
@@ -23,7 +23,7 @@ __all__ = [
     "Choice",
     "choice_for_next_call",
     "known_codes",
-    "FirstCall",
+    "CheckedForWrites",
     "Rebuilt",
     "SelfRebuilding",
     "retry_rebuilt",

@@ -12,7 +12,7 @@ from weakref import ref
 
 from funcgrad.blocks import last_entered
 from funcgrad.numpy_code.calls import IdentityCache
-from funcgrad.numpy_code.overwriting import MOST_PATHS, FirstCall, may_change_arrays
+from funcgrad.numpy_code.overwriting import MOST_PATHS, CheckedForWrites, may_change_arrays
 from funcgrad.numpy_code.reachable import (
     DATA_TYPES,
     codes_and_needs,
@@ -54,9 +54,9 @@ class Facts:
         self.level, self.runs_as_it_is = level, False
 
     def followed(self, given: Any) -> Any:
-        """Return ``given``, such a function whose call was looked at; as a ``FirstCall`` if other paths may exist."""
+        """Return ``given``, such a function whose call was looked at; checked for writes if other paths may exist."""
         paths = self.paths
-        return FirstCall(given, paths.add, paths) if 0 < len(paths) < MOST_PATHS else given
+        return CheckedForWrites(given, paths.add, paths) if 0 < len(paths) < MOST_PATHS else given
 
     def note_looked_at(self, fun: Any, code: CodeType, held: Any, named: list[CodeType] | None, path: int) -> None:
         """Note that ``fun``, which holds this, changes no array that it used on a path.
@@ -150,7 +150,7 @@ class Choice:
         dictionary: Any = None,
     ) -> None:
         self.given, self._level, self._facts, self._always = given, level, facts, always
-        self._depends_on_blocks = level > 0 or type(given) is FirstCall
+        self._depends_on_blocks = level > 0 or type(given) is CheckedForWrites
         self._others, self._kind, self._dictionary = others, type(owner), dictionary
         values = [get(key) for get, key in held]
         same = [type(x) in _CHOOSING_BY_VALUE or part[0] is _defaults_of for part, x in zip(held, values, strict=True)]

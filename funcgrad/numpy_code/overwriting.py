@@ -113,7 +113,7 @@ def _rewind() -> Callable[[], None] | None:
     return None if runner is None else runner.mark()
 
 
-class FirstCall:
+class CheckedForWrites:
     """``fun``, whose calls on a new path raise an error if they change an array that they have used.
 
     Args:
@@ -172,12 +172,17 @@ class FirstCall:
             self.done(path.mark)
         return out
 
-    def with_fun(self, fun: Any) -> FirstCall:
+    def with_fun(self, fun: Any) -> CheckedForWrites:
         """Return the same for another function."""
-        return FirstCall(fun, self.done, self.paths)
+        return CheckedForWrites(fun, self.done, self.paths)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.fun, name)
+
+
+def unchecked(fun: Any) -> Any:
+    """Return the function that ``CheckedForWrites`` calls; any other as it is."""
+    return fun.fun if type(fun) is CheckedForWrites else fun
 
 
 class _Look:

@@ -22,7 +22,7 @@ from funcgrad.numpy_code.functions import Built, has_same_values, rebuild_closur
 from funcgrad.numpy_code.known import Choice, Facts, choice_of, facts_of, known_codes
 from funcgrad.numpy_code.libraries import package_of
 from funcgrad.numpy_code.object_views import has_rebuilt_class, original
-from funcgrad.numpy_code.overwriting import FirstCall
+from funcgrad.numpy_code.overwriting import CheckedForWrites, unchecked
 from funcgrad.numpy_code.reachable import (
     codes_and_needs,
     deciding,
@@ -243,7 +243,7 @@ def _code_of(fun: Any) -> Any:
 def rebuilt_if_known(fun: Any, args: tuple[Any, ...] = (), before: Any = None, run: Any = None) -> Any:
     """Return ``fun`` rebuilt if it has converted a traced value before, unless it handles conversions itself.
 
-    At its first call a function is returned as a ``FirstCall``, and again with other functions in ``args``, in its
+    At its first call a function is returned as ``CheckedForWrites``, and again with other functions in ``args``, in its
     closure variables or in its object, see ``held_by``.
 
     Args:
@@ -280,7 +280,7 @@ def rebuilt_if_known(fun: Any, args: tuple[Any, ...] = (), before: Any = None, r
         if at_once:  # a conversion would print an error, or a number would take the branch for arrays
             facts.rebuild(FUNCTIONS)
             given = Rebuilt(fun, FUNCTIONS)
-    return FirstCall(given, partial(facts.note_looked_at, fun, code, held, named))
+    return CheckedForWrites(given, partial(facts.note_looked_at, fun, code, held, named))
 
 
 def _rebuilt(fun: Any, code: CodeType, level: int) -> Rebuilt:
@@ -301,16 +301,16 @@ def level_of(fun: Any) -> int:
 
 def choice_for_next_call(fun: Any, given: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Choice | None:
     """Return the choice to run ``given``, which ``rebuilt_if_known`` returned, in the next call; None for none."""
-    if type(given) is FirstCall and (not given.paths or given.rewind is not None):
+    if type(given) is CheckedForWrites and (not given.paths or given.rewind is not None):
         return None
-    inner = given.fun if type(given) is FirstCall else given
+    inner = unchecked(given)
     level = inner.level if type(inner) is Rebuilt else 0
     return choice_of(fun, given, level, level == WRITABLE_ARRAYS or is_of_library(fun), args, kwargs)
 
 
 def is_rebuilt(fun: Any) -> bool:
     """Whether ``fun`` runs rebuilt, in its first call or in a later one."""
-    return type(fun.fun if type(fun) is FirstCall else fun) is Rebuilt
+    return type(unchecked(fun)) is Rebuilt
 
 
 def run_or_rebuild(fun: Any, work: Callable[[Any], Any], others: tuple[Any, ...] = ()) -> Any:
@@ -345,7 +345,7 @@ def check_refused(given: Any) -> None:
     """
     message = pending_refusals.get(get_ident())
     if type(message) is LostWrite:
-        fun = given.fun if type(given) is FirstCall else given
+        fun = unchecked(given)
         if is_own(fun) or package_of(type(fun).__module__) == "funcgrad":  # among them rebuilt functions
             return  # it made no array itself; the refusal goes on to the function around it
         raise ConversionError(message)
@@ -381,7 +381,7 @@ class SelfRebuilding:
 def retry_rebuilt(fun: Any, given: Any, work: Callable[[Any], Any], error: Exception) -> Any:
     """Run ``work`` with ``fun`` rebuilt, level by level, after it raised ``error`` with ``given``."""
     level = given.level if is_rebuilt(given) else 0
-    done = given.done if type(given) is FirstCall else lambda path: None
+    done = given.done if type(given) is CheckedForWrites else lambda path: None
     first, before, lost = error, None, None
     try:
         while level < WRITABLE_ARRAYS and is_conversion(error, before) and _can_be_rebuilt(fun):
@@ -389,10 +389,10 @@ def retry_rebuilt(fun: Any, given: Any, work: Callable[[Any], Any], error: Excep
             _log("%r is run %s: %s", fun, _LEVELS[level], error)
             try:
                 pending_refusals.pop(get_ident(), None)
-                if type(given) is FirstCall and given.rewind is not None:
+                if type(given) is CheckedForWrites and given.rewind is not None:
                     given.rewind()
                 built = Rebuilt(fun, level)
-                given = FirstCall(built, done)
+                given = CheckedForWrites(built, done)
                 found = work(given)
                 if pending_refusals:
                     check_refused(built)
@@ -424,11 +424,11 @@ def run_rebuilt(fun: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     """Run ``fun(*args, **kwargs)`` rebuilt from the start, and with its constant arrays replaced if that is needed."""
     if is_rebuilt(fun):
         return fun(*args, **kwargs)
-    fun = fun.fun if type(fun) is FirstCall else fun  # rebuilt from the start, so looked at below
+    fun = unchecked(fun)  # rebuilt from the start, so looked at below
     known = rebuilt_if_known(fun, deciding(args, kwargs))
-    inner = known.fun if type(known) is FirstCall else known
+    inner = unchecked(known)
     given = inner if type(inner) is Rebuilt else Rebuilt(fun, FUNCTIONS)
-    first = type(known) is FirstCall and is_in_transform()  # else there is nothing to look at
+    first = type(known) is CheckedForWrites and is_in_transform()  # else there is nothing to look at
     try:
         return (known.with_fun(given) if first else given)(*args, **kwargs)
     except Exception as error:
@@ -459,7 +459,7 @@ def run_anywhere(fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[st
 
 
 def _can_be_rebuilt(fun: Any) -> bool:
-    if is_as_written() or type(fun) in (Rebuilt, FirstCall) or is_own(fun):  # what calls these rebuilds the function
+    if is_as_written() or is_own(fun) or type(fun) in (Rebuilt, CheckedForWrites):  # what calls these rebuilds them
         return False
     return globals_object(getattr(fun, "__globals__", None)) is None
 

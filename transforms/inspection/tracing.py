@@ -14,7 +14,7 @@ from funcgrad.errors import InputError, NotDifferentiableError, ShapeError
 from funcgrad.graph import Note, PipelineStage, Recording
 from funcgrad.keeping import copy_shared_constants
 from funcgrad.kinds.custom import custom_call
-from funcgrad.numpy_code import FirstCall, is_rebuilt
+from funcgrad.numpy_code import CheckedForWrites, is_rebuilt
 from funcgrad.ownership import unshare_results
 from funcgrad.reverse import number_of, operation_of, parents_of, reachable, saved_by, vjp_of
 from funcgrad.transforms.arguments import merge_leaves
@@ -344,7 +344,7 @@ def with_stage_reports(fun: Any, watch: Any) -> Any:
     if type(fun) is Transformed:
         inner = with_stage_reports(fun.fun, watch)
         return fun if inner is fun.fun else Transformed(fun.run, inner, fun.options, fun.summary)
-    if type(fun) is FirstCall:
+    if type(fun) is CheckedForWrites:
         return fun.with_fun(with_stage_reports(fun.fun, watch))
     stages = list(_stages(fun))
     return fun if len(stages) < 2 else _StageReporter(fun, stages, watch)
