@@ -16,6 +16,7 @@ import numpy as np
 from funcgrad import backend, tree
 from funcgrad.core import Trace, Tracer, describe, is_in_transform, is_plain_float, shallow_copy
 from funcgrad.errors import InputError, ShapeError
+from funcgrad.numpy.tables.containers import Labels
 from funcgrad.ownership import unshare_results
 from funcgrad.transforms.transformed import Argnums
 from funcgrad.typing import PyTree
@@ -273,7 +274,7 @@ def match_leaves(call: str, what: str, given: PyTree, leaves: Sequence[Any], spe
     found, given_spec = tree.flatten(given)
     if given_spec != spec:
         remedy = "Pass the same containers with the same keys."
-        if "tables.Labels" in str(spec):
+        if f"{Labels.__module__}.{Labels.__name__}" in str(spec):
             remedy = "Pass series.to_numpy() or table.data: jacfwd and hessian accept no tables, jacrev returns none."
         elif given is None:
             remedy = f"For a {what} of zero pass zeros: tree.map(funcgrad.numpy.zeros_like, value)."

@@ -29,6 +29,7 @@ from funcgrad.core import (
     zero_dim_doubles,
 )
 from funcgrad.generated import make_function
+from funcgrad.kinds.arguments import bind_checked
 from funcgrad.kinds.linear import (
     MANY_ROWS,
     SHORT_ROWS,
@@ -43,15 +44,7 @@ from funcgrad.kinds.linear import (
     scaled,
 )
 from funcgrad.kinds.partials import Partial, PartialRule
-from funcgrad.kinds.rules import (
-    ARGUMENT_NAMES,
-    SHARED,
-    Operation,
-    bind_checked,
-    checked_routine,
-    finish_operation,
-    make_any,
-)
+from funcgrad.kinds.rules import ARGUMENT_NAMES, SHARED, Operation, checked_routine, finish_operation, make_any
 from funcgrad.ownership import LARGE
 from funcgrad.reverse import RECORD, VJP, vjp_of_each
 from funcgrad.writable import CONSTANTS, COPY_ON_WRITE, shared_array

@@ -22,9 +22,9 @@ from funcgrad.backend import dtype_of, is_table, namespace_of
 from funcgrad.core import READ_ONLY, Primitive, Tracer, describe, plain_value, shallow_copy
 from funcgrad.errors import ConversionError, InputError, ShapeError, UnsizedError
 from funcgrad.generated import with_values
+from funcgrad.kinds.arguments import ARRAY_MAKER, bind_checked
 from funcgrad.kinds.linear import permute
 from funcgrad.kinds.linear import reshape as refill
-from funcgrad.kinds.rules import ARRAY_MAKER, bind_checked
 from funcgrad.numpy import (
     choice,
     creation,

@@ -18,8 +18,8 @@ from funcgrad.batching import is_batched, unbatched_if_equal
 from funcgrad.core import Tracer
 from funcgrad.errors import ConcretizationError, InputError
 from funcgrad.graph import report_answer
+from funcgrad.kinds.arguments import ARRAY_MAKER
 from funcgrad.kinds.linear import reshape
-from funcgrad.kinds.rules import ARRAY_MAKER
 from funcgrad.shared_state import note_refusal
 from funcgrad.typing import Shape
 from funcgrad.writable import Proxy

@@ -15,8 +15,9 @@ from funcgrad.backend import shape_of
 from funcgrad.core import Tracer, is_array
 from funcgrad.errors import ShapeError
 from funcgrad.kinds import multilinear, primitive
+from funcgrad.kinds.arguments import ARRAY_MAKER
 from funcgrad.kinds.linear import permute
-from funcgrad.kinds.rules import ARRAY_MAKER, Operation
+from funcgrad.kinds.rules import Operation
 from funcgrad.optional import import_scipy
 from funcgrad.primitives.indexing import getitem
 

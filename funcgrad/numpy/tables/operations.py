@@ -14,7 +14,7 @@ import numpy as np
 
 from funcgrad.backend import is_sequence, shape_of
 from funcgrad.core import Primitive, Tracer
-from funcgrad.kinds.rules import MASKED_OPERATION, TABLE_OPERATIONS
+from funcgrad.kinds.arguments import MASKED_OPERATION, TABLE_OPERATIONS
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.shaping import broadcast_to
 from funcgrad.numpy.tables.containers import TableArray, register_loaded

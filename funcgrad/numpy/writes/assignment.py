@@ -28,8 +28,8 @@ from funcgrad.core import DOUBLE, READ_ONLY, Tracer, aval_of, describe, is_array
 from funcgrad.errors import InputError, ReadOnlyError
 from funcgrad.forward import ForwardTrace
 from funcgrad.graph import GraphTrace
+from funcgrad.kinds.arguments import ARRAY_MAKER
 from funcgrad.kinds.linear import astype, conform, imag, permute, real, reshape, to_batch
-from funcgrad.kinds.rules import ARRAY_MAKER
 from funcgrad.numpy.creation import as_value, with_float_numbers
 from funcgrad.numpy.layout import with_layout_of
 from funcgrad.numpy.plain_values.concretization import check_text, note_constant, strip_constant_tracers, user_line
