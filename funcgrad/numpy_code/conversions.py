@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 import re
 from collections import OrderedDict, abc, deque
 from collections.abc import Callable
@@ -167,27 +166,6 @@ def type_of(*args: Any) -> Any:
     if is_jax_tracer(plain_value(x)):  # code compiled for JAX was written for NumPy
         return np.ndarray if x.shape else x.dtype.type
     return x.__class__
-
-
-def method_of_float(method: Any) -> Any:
-    """Return a method of ``float`` such as ``float.__mul__`` for traced values too: the operator of this name.
-
-    Example:
-        >>> method_of_float(float.__rsub__)(1.0, 3.0)
-        2.0
-    """
-    name = "__" + method.__name__.removeprefix("__").removeprefix("r")
-    swapped = name != method.__name__
-    compute = vars(operator).get(name)
-    if method.__objclass__ is not float or compute is None:
-        return method
-
-    def call(*args: Any) -> Any:
-        if not any(issubclass(type(x), Tracer) for x in args):
-            return method(*args)
-        return compute(*(reversed(args) if swapped else args))
-
-    return call
 
 
 class FormatString(str):

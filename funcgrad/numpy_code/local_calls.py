@@ -3,9 +3,10 @@
 The code shows which names are called, but not whether a local variable or an entry of a table holds a class. So
 the function is compiled again from its source, with ``⟨called⟩(dtype)(x)`` for ``dtype(x)`` and
 ``⟨called⟩(kinds["rate"])(x)`` for ``kinds["rate"](x)``, and likewise for ``type(x)(y)``, and for ``pd.Series(x)`` if
-the function, or one around it, imports ``pd``; ``x.copy()`` becomes ``⟨.copy⟩(x)``. ``A = matrix.toarray()`` becomes
-``A = ⟨assigned⟩(matrix.toarray())``, so that traced values can be written to ``A`` whatever code made it. If there is
-no source, or the source has changed, the code stays unchanged.
+the function, or one around it, imports ``pd``; ``x.copy()`` becomes ``⟨.copy⟩(x)``, and ``type(x).sum`` becomes
+``⟨methods⟩(type(x)).sum``. ``A = matrix.toarray()`` becomes ``A = ⟨assigned⟩(matrix.toarray())``, so that traced values
+can be written to ``A`` whatever code made it. If there is no source, or the source has changed, the code stays
+unchanged.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from funcgrad.numpy_code.reading import TABLE_CLASSES
 
 _COMPILED_CODES = IdentityCache()
 #: Classes that are called as those of modules, which a function may import itself.
-_CLASSES = frozenset((*map(str, np.sctypeDict), "double", "single")).union(*TABLE_CLASSES.values())
+_CLASSES = frozenset((*map(str, np.sctypeDict), "double", "ndarray", "single")).union(*TABLE_CLASSES.values())
 #: Attributes that are classes: ``x.__class__(y)``, ``x.dtype.type(y)``.
 _TYPES = frozenset(("__class__", "type"))
 #: Methods that are replaced by functions, see ``scope``, and whether they are called with arguments.
@@ -74,6 +75,16 @@ class _Calls(ast.NodeTransformer):
             node.args = [func.value, *node.args]
             node.func = ast.copy_location(ast.Name(call_name(f".{func.attr}"), ast.Load()), func)
             self.changed = True
+        return node
+
+    def visit_Attribute(self, node: ast.Attribute) -> Any:
+        """Wrap ``type(x)`` in ``type(x).sum``, and a class of a module that the function imports itself."""
+        self.generic_visit(node)
+        made = node.value
+        if (isinstance(made, ast.Call) and isinstance(made.func, ast.Name) and made.func.id == "type") or (
+            isinstance(made, ast.Attribute) and (made.attr == "__class__" or self._is_of_module(made))
+        ):
+            node.value = self._wrapped("methods", made)
         return node
 
     def visit_Assign(self, node: ast.Assign) -> Any:
