@@ -20,7 +20,7 @@ from funcgrad.graph import report_answer
 from funcgrad.numpy.concretization import as_number, as_python, check_text, concrete
 from funcgrad.numpy.creation import as_buffer
 from funcgrad.numpy.tables import unlabel_number
-from funcgrad.numpy.texts import TracedText, has_all_digits
+from funcgrad.numpy.texts import TracedText, has_all_digits, with_source
 from funcgrad.numpy_code.metaclasses import members_of
 from funcgrad.numpy_code.replacements import current_run, is_worker
 from funcgrad.primitives.arithmetic import complex_of
@@ -197,7 +197,7 @@ class FormatString(str):
             text = _text_of_examples(self, values)
         traced = [x for x in _parts(values) if is_traced(x)]
         if not traced or text == self:
-            return text
+            return with_source(text, _parts(values))
         for x in traced:
             current_run().note_text(x, text)
         alone = self.count("%") == 1 and self.strip()[:1] == "%" and self.strip()[-1:] in "eEgGs"

@@ -15,6 +15,7 @@ from typing import Any
 from funcgrad.core import Tracer
 from funcgrad.numpy.concretization import check_text, refuse_conversion
 from funcgrad.numpy.tables import table_constructor
+from funcgrad.numpy.texts import with_source
 from funcgrad.numpy_code.conversions import plain_values, shown_value
 from funcgrad.numpy_code.libraries import package_of
 from funcgrad.numpy_code.reachable import names_in, own_codes, reachable
@@ -112,7 +113,14 @@ def _writing(fun: Any) -> Any:
 
     @wraps(fun)
     def write(obj: Any, *args: Any, **kwargs: Any) -> Any:
-        return fun(plain_values(obj, shown_value), *args, **kwargs)
+        texts: list[str] = []
+
+        def show(x: Tracer) -> Any:
+            texts.append(str(x))
+            return shown_value(x)
+
+        found = fun(plain_values(obj, show), *args, **kwargs)
+        return found if found is None else with_source(found, texts)
 
     return write
 

@@ -25,7 +25,8 @@ from funcgrad.core import Tracer
 from funcgrad.numpy.concretization import check_text
 from funcgrad.numpy_code.calls import call_name, names_owner, owner_name, source_name, with_calls
 from funcgrad.numpy_code.class_methods import has_methods, methods_of
-from funcgrad.numpy_code.conversions import as_format_string, as_writable
+from funcgrad.numpy_code.conversions import as_writable
+from funcgrad.numpy_code.joined_texts import format_of, join_of, join_parts
 from funcgrad.numpy_code.libraries import package_of
 from funcgrad.numpy_code.members import can_become_stale, is_up_to_date
 from funcgrad.numpy_code.names import is_mirrored, replacement_by_name, replacement_in_calls
@@ -398,11 +399,6 @@ def _astype_of(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.astype(*args, **kwargs)
 
 
-def _join_of(x: Any, *args: Any, **kwargs: Any) -> Any:
-    """Return ``x.join(...)``; traced numbers may fill a text that is joined from texts such as "%.3f"."""
-    return as_format_string(x.join(*args, **kwargs))
-
-
 def _assigned(x: Any) -> Any:
     """Return what a call made; traced values can be written to arrays that nothing else holds.
 
@@ -422,7 +418,7 @@ def _assigned(x: Any) -> Any:
 #: Functions that ``with_local_calls`` inserts into code, by the names that it uses for them.
 _CALL_HELPERS: dict[str, Callable[..., Any]] = {
     "called": replacement_in_calls, "assigned": _assigned, ".__array__": _array_of, ".copy": _copy_of,
-    ".astype": _astype_of, ".join": _join_of, "methods": methods_of,
+    ".astype": _astype_of, ".format": format_of, ".join": join_of, "methods": methods_of, "parts": join_parts,
 }  # fmt: skip
 
 
