@@ -12,7 +12,6 @@ from funcgrad.errors import ConcretizationError, ConversionError
 from funcgrad.numpy.hints import user_line
 from funcgrad.shared_state import note_refusal
 
-
 _EXAMPLES = "the numbers of all examples of a vmap"
 
 
