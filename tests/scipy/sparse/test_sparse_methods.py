@@ -7,7 +7,7 @@ import scipy.sparse.csgraph
 import scipy.sparse.linalg
 from helpers import differences, identical, traced
 
-from funcgrad import check_grads, grad, jit, vmap
+from funcgrad import check_grads, grad, jit, jvp, vmap
 from funcgrad.errors import InputError, ShapeError
 from funcgrad.scipy import sparse
 
@@ -456,6 +456,19 @@ def test_writes_to_coordinates(write):
     else:
         with pytest.raises(TypeError, match="does not support item assignment"):
             grad(lambda x: fun(x).sum())(VALUES)
+
+
+@pytest.mark.parametrize("made", [np.asarray, scipy.sparse.csr_array])
+@pytest.mark.filterwarnings("ignore::numpy.exceptions.ComplexWarning")
+def test_graphs_have_real_weights_in_double_precision(made):
+    graph = np.array([[0.0, 1.0, 5.0], [1.0, 0.0, 3.0], [5.0, 3.0, 0.0]])
+    paths = lambda g: scipy.sparse.csgraph.shortest_path(made(g)) ** 2
+    tree = lambda g: scipy.sparse.csgraph.minimum_spanning_tree(made(g)).toarray()
+    for weights in (graph * (1.0 + 0.5j), graph.astype(np.float32)):
+        for fun in (paths, tree):
+            value, tangent = jvp(fun, (weights,), (weights,))
+            identical(value, fun(weights))
+            np.testing.assert_allclose(tangent, value * (2.0 if fun is paths else 1.0))
 
 
 def test_power_of_sparse_matrix_is_matrix_power():
