@@ -23,7 +23,8 @@ write_lock: Final = RLock()
 #: Runs (``core.Trace``) that have not finished, by level.
 open_traces: dict[int, ref[Any]] = {}
 #: Refused requests that are not reported yet: messages by the thread that runs the transform. The function may have
-#: caught the error and continued. An empty message means that a text shows a traced number, which may be read from it.
+#: caught the error and continued. An empty message means that a text shows a traced number, which may be read from it;
+#: its class is ``texts.Unshared`` if the text shows several.
 pending_refusals: dict[int, str] = {}
 #: Paths of the calls that are followed, by thread: they note the answers on which Python branches, see
 #: ``numpy_code.overwriting``.

@@ -147,6 +147,7 @@ class BranchRecordings:
         return len(leaves) == len(self._last) and all(map(np.array_equal, leaves, self._last))
 
     def _record(self, x: PyTree) -> None:
+        x = tree.map(lambda leaf: np.array(leaf) if type(leaf) is np.ndarray else leaf, x)  # a solver reuses its memory
         leaves = tree.leaves(x)
         self._last = [] if Tracer in map(type, leaves) else leaves
         closure = RecordedClosure(self.call, self.fun, x, reruns_decisions=True)

@@ -1,5 +1,6 @@
 """Run functions written for NumPy, SciPy and ``math`` unchanged, with funcgrad's functions in place of theirs."""
 
+from funcgrad.numpy_code.joined_texts import may_use_text_of_examples
 from funcgrad.numpy_code.known import Choice, known_codes
 from funcgrad.numpy_code.overwriting import CheckedForWrites
 from funcgrad.numpy_code.reachable import DATA_TYPES, deciding
@@ -34,6 +35,7 @@ __all__ = [
     "is_as_written",
     "is_conversion",
     "is_rebuilt",
+    "may_use_text_of_examples",
     "restore_refusal",
     "rebuilt_if_known",
     "run_anywhere",

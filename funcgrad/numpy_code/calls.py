@@ -37,6 +37,8 @@ _SHIFTS = {_GLOBAL: 1, _ATTRIBUTE: int(sys.version_info >= (3, 12))}
 _NO_INSTRUCTIONS = (dis.opmap["CACHE"], dis.EXTENDED_ARG)
 
 
+#: Name that no global value has.
+_UNKNOWN = "?"
 #: An instruction: its offset, opcode and argument, and the name that it loads.
 _Step = tuple[int, int, int, str]
 
@@ -81,9 +83,19 @@ def call_name(name: str) -> str:
     return f"⟨{name}⟩"
 
 
+def owner_name(name: str) -> str:
+    """Return the name that replaces ``name``, that of a class, where code takes a method from the class."""
+    return f"⟨{name}.⟩"
+
+
+def names_owner(name: str) -> bool:
+    """Whether ``owner_name`` made ``name``."""
+    return name.endswith(".⟩")
+
+
 def source_name(name: str) -> str:
-    """Return the name in the source for a name made by ``call_name``; "" for another name."""
-    return name[1:-1] if name[0] == "⟨" else ""
+    """Return the name in the source for a name made by ``call_name`` or ``owner_name``; "" for another name."""
+    return name[1:-1].removesuffix(".") if name[0] == "⟨" else ""
 
 
 def with_calls(code: CodeType, is_called: Callable[[str, str], bool]) -> CodeType:
@@ -92,7 +104,8 @@ def with_calls(code: CodeType, is_called: Callable[[str, str], bool]) -> CodeTyp
     Args:
         code: a function's code.
         is_called: ``is_called("", name)`` tells whether calls of a global name are replaced, ``is_called(owner, name)``
-            those of an attribute of the global name ``owner``, ``is_called(owner, "")`` those of any of its attributes.
+            those of an attribute of the global name ``owner``, ``is_called(owner, "")`` those of any of its attributes;
+            with ``owner_name(name)``, whether methods that are taken from the class of this name are replaced.
     """
     made: CodeType | None = _CHANGED_CODES.get(code)
     if made is None:
@@ -105,8 +118,8 @@ def _changed(code: CodeType, is_called: Callable[[str, str], bool]) -> CodeType:
     names, raw = list(code.co_names), bytearray(code.co_code)
     steps = _steps(raw, names) if _may_change(code, is_called) else []
     for at, (offset, op, _, name) in enumerate(steps):
-        if name and _is_call(steps, at, is_called):
-            _rename(raw, names, offset, call_name(name), _SHIFTS.get(op, 0))
+        if name and (new := _new_name(steps, at, is_called)):
+            _rename(raw, names, offset, new, _SHIFTS.get(op, 0))
     consts = tuple([_constant(c, is_called) for c in code.co_consts])
     if len(names) == len(code.co_names) and all(a is b for a, b in zip(consts, code.co_consts, strict=True)):
         return code
@@ -128,7 +141,7 @@ def _may_change(code: CodeType, is_called: Callable[[str, str], bool]) -> bool:
     """Whether a call of any name in the code may be replaced; in most code none is."""
     names = code.co_names
     owners = ["", *[name for name in names if is_called(name, "")]]
-    return any(is_called(owner, name) for owner in owners for name in names)
+    return any(is_called(owner, name) or is_called(owner, owner_name(name)) for owner in owners for name in names)
 
 
 def _constant(value: Any, is_called: Callable[[str, str], bool]) -> Any:
@@ -139,6 +152,25 @@ def _constant(value: Any, is_called: Callable[[str, str], bool]) -> Any:
         return as_format_string(value)
     members = tuple([_constant(member, is_called) for member in value])
     return value if all(map(operator.is_, members, value)) else members
+
+
+def _new_name(steps: list[_Step], at: int, is_called: Callable[[str, str], bool]) -> str:
+    """Return the name that the instruction at index ``at`` is to load in place of its own; "" for none."""
+    name = steps[at][3]
+    if _is_call(steps, at, is_called):
+        return call_name(name)
+    new, has_attribute = owner_name(name), at + 1 < len(steps) and steps[at + 1][1] in _ATTRIBUTES
+    return new if has_attribute and is_called(_owner(steps, at), new) else ""
+
+
+def _owner(steps: list[_Step], at: int) -> str:
+    """Return the global name of whose value the instruction at index ``at`` loads an attribute.
+
+    It is "" for an instruction that loads a global name itself, and ``_UNKNOWN`` for an attribute of something else.
+    """
+    if steps[at][1] not in _ATTRIBUTES:
+        return ""
+    return steps[at - 1][3] if at and steps[at - 1][1] in (_GLOBAL, _NAME) else _UNKNOWN
 
 
 def _is_call(steps: list[_Step], at: int, is_called: Callable[[str, str], bool]) -> bool:

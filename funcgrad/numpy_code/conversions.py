@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 import re
 from collections import OrderedDict, abc, deque
 from collections.abc import Callable
@@ -20,7 +19,7 @@ from funcgrad.errors import ConcretizationError
 from funcgrad.graph import report_answer
 from funcgrad.numpy.creation import as_buffer
 from funcgrad.numpy.plain_values.concretization import as_number, as_python, check_text, concrete
-from funcgrad.numpy.plain_values.texts import TracedText, has_all_digits
+from funcgrad.numpy.plain_values.texts import TracedText, has_all_digits, with_source
 from funcgrad.numpy.tables.containers import unlabel_number
 from funcgrad.numpy_code.metaclasses import members_of
 from funcgrad.numpy_code.replacements import current_run, is_worker
@@ -169,27 +168,6 @@ def type_of(*args: Any) -> Any:
     return x.__class__
 
 
-def method_of_float(method: Any) -> Any:
-    """Return a method of ``float`` such as ``float.__mul__`` for traced values too: the operator of this name.
-
-    Example:
-        >>> method_of_float(float.__rsub__)(1.0, 3.0)
-        2.0
-    """
-    name = "__" + method.__name__.removeprefix("__").removeprefix("r")
-    swapped = name != method.__name__
-    compute = vars(operator).get(name)
-    if method.__objclass__ is not float or compute is None:
-        return method
-
-    def call(*args: Any) -> Any:
-        if not any(issubclass(type(x), Tracer) for x in args):
-            return method(*args)
-        return compute(*(reversed(args) if swapped else args))
-
-    return call
-
-
 class FormatString(str):
     """Format string such as ``"%.3f"`` that may be filled with traced numbers: the result shows their values."""
 
@@ -219,7 +197,7 @@ class FormatString(str):
             text = _text_of_examples(self, values)
         traced = [x for x in _parts(values) if is_traced(x)]
         if not traced or text == self:
-            return text
+            return with_source(text, _parts(values))
         for x in traced:
             current_run().note_text(x, text)
         alone = self.count("%") == 1 and self.strip()[:1] == "%" and self.strip()[-1:] in "eEgGs"

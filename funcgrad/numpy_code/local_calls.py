@@ -3,9 +3,10 @@
 The code shows which names are called, but not whether a local variable or an entry of a table holds a class. So
 the function is compiled again from its source, with ``⟨called⟩(dtype)(x)`` for ``dtype(x)`` and
 ``⟨called⟩(kinds["rate"])(x)`` for ``kinds["rate"](x)``, and likewise for ``type(x)(y)``, and for ``pd.Series(x)`` if
-the function, or one around it, imports ``pd``; ``x.copy()`` becomes ``⟨.copy⟩(x)``. ``A = matrix.toarray()`` becomes
-``A = ⟨assigned⟩(matrix.toarray())``, so that traced values can be written to ``A`` whatever code made it. If there is
-no source, or the source has changed, the code stays unchanged.
+the function, or one around it, imports ``pd``; ``x.copy()`` becomes ``⟨.copy⟩(x)``, and ``type(x).sum`` becomes
+``⟨methods⟩(type(x)).sum``. ``A = matrix.toarray()`` becomes ``A = ⟨assigned⟩(matrix.toarray())``, so that traced values
+can be written to ``A`` whatever code made it. ``f"rate {x}"`` becomes ``⟨parts⟩("rate ", f"{x}")``. If there is no
+source, or the source has changed, the code stays unchanged.
 """
 
 from __future__ import annotations
@@ -23,46 +24,90 @@ import numpy as np
 
 from funcgrad.numpy.tables.containers import CONSTRUCTING_METHODS
 from funcgrad.numpy_code.calls import IdentityCache, call_name
+from funcgrad.numpy_code.joined_texts import has_joined_texts
 from funcgrad.numpy_code.reading import TABLE_CLASSES
 
-_COMPILED_CODES = IdentityCache()
+_COMPILED_CODES = {True: IdentityCache(), False: IdentityCache()}
 #: Classes that are called as those of modules, which a function may import itself.
-_CLASSES = frozenset((*map(str, np.sctypeDict), "double", "single")).union(*TABLE_CLASSES.values())
+_CLASSES = frozenset((*map(str, np.sctypeDict), "double", "ndarray", "single")).union(*TABLE_CLASSES.values())
 #: Attributes that are classes: ``x.__class__(y)``, ``x.dtype.type(y)``.
 _TYPES = frozenset(("__class__", "type"))
 #: Methods that are replaced by functions, see ``scope``, and whether they are called with arguments.
-CALLED_METHODS = {"__array__": False, "astype": True, "copy": False, "join": True}
+_TEXT_METHODS = {"format": True, "join": True}
+CALLED_METHODS = {"__array__": False, "astype": True, "copy": False, **_TEXT_METHODS}
+_LAMBDA = (lambda: None).__code__.co_name
 _FUTURE = 0
 for _feature in __future__.all_feature_names:
     _FUTURE |= getattr(__future__, _feature).compiler_flag
 
 
-def with_local_calls(code: CodeType) -> CodeType:
-    """Return ``code`` compiled from its source with calls of local variables replaced, or ``code`` if that fails."""
-    made: CodeType | None = _COMPILED_CODES.get(code)
+def with_local_calls(code: CodeType, *, of_arrays: bool = True) -> CodeType:
+    """Return ``code`` compiled from its source with calls of local variables replaced, or ``code`` if that fails.
+
+    Args:
+        code: a function's code.
+        of_arrays: whether to replace all these calls, not only joined texts; in a ``lambda`` only these.
+    """
+    of_arrays = of_arrays and code.co_name != _LAMBDA
+    if not of_arrays and not has_joined_texts(code):
+        return code
+    known = _COMPILED_CODES[of_arrays]
+    made: CodeType | None = known.get(code)
     if made is None:
         try:
-            made = _compiled(code) or code
+            made = _compiled(code, _Calls(_variables(code)) if of_arrays else _Texts()) or code
         except (OSError, SyntaxError, TypeError, ValueError, IndexError):  # no source, or the source of other code
             made = code
-        _COMPILED_CODES.put(code, made)
+        known.put(code, made)
     return made
 
 
-class _Calls(ast.NodeTransformer):
+class _Texts(ast.NodeTransformer):
+    """Replace f-strings of several parts, and methods that join texts."""
+
+    methods = _TEXT_METHODS
+    changed = False
+
+    def visit_Call(self, node: ast.Call) -> Any:
+        """Change a call, and the calls inside it."""
+        self.generic_visit(node)
+        func = node.func
+        if isinstance(func, ast.Attribute) and self.methods.get(func.attr) == bool(node.args or node.keywords):
+            node.args = [func.value, *node.args]
+            node.func = ast.copy_location(ast.Name(call_name(f".{func.attr}"), ast.Load()), func)
+            self.changed = True
+        return node
+
+    def visit_JoinedStr(self, node: ast.JoinedStr) -> Any:
+        """Pass the parts of an f-string to a function."""
+        self.generic_visit(node)
+        if len(node.values) < 2:
+            return node
+        parts = [x if isinstance(x, ast.Constant) else ast.copy_location(ast.JoinedStr([x]), x) for x in node.values]
+        self.changed = True
+        return ast.copy_location(ast.Call(ast.Name(call_name("parts"), ast.Load()), parts, []), node)
+
+    def visit_FormattedValue(self, node: ast.FormattedValue) -> Any:
+        """Change the value, not the format, which has to be an f-string."""
+        node.value = self.visit(node.value)
+        return node
+
+
+class _Calls(_Texts):
     """Wrap variables and table entries that are called and results that are assigned; replace ``CALLED_METHODS``.
 
     Args:
         names: local variables.
     """
 
+    methods = CALLED_METHODS
+
     def __init__(self, names: frozenset[str]) -> None:
         self.names = names
-        self.changed = False
 
     def visit_Call(self, node: ast.Call) -> Any:
         """Change a call, and the calls inside it."""
-        self.generic_visit(node)
+        super().visit_Call(node)
         func = node.func
         is_entry = isinstance(func, (ast.Subscript, ast.Call))
         is_type = isinstance(func, ast.Attribute) and func.attr in _TYPES
@@ -70,10 +115,16 @@ class _Calls(ast.NodeTransformer):
             node.func = self._asked(func)
         if isinstance(func, ast.Attribute) and func.attr in CONSTRUCTING_METHODS and self._is_class(func.value):
             func.value = self._asked(func.value)
-        if isinstance(func, ast.Attribute) and CALLED_METHODS.get(func.attr) == bool(node.args or node.keywords):
-            node.args = [func.value, *node.args]
-            node.func = ast.copy_location(ast.Name(call_name(f".{func.attr}"), ast.Load()), func)
-            self.changed = True
+        return node
+
+    def visit_Attribute(self, node: ast.Attribute) -> Any:
+        """Wrap ``type(x)`` in ``type(x).sum``, and a class of a module that the function imports itself."""
+        self.generic_visit(node)
+        made = node.value
+        if (isinstance(made, ast.Call) and isinstance(made.func, ast.Name) and made.func.id == "type") or (
+            isinstance(made, ast.Attribute) and (made.attr == "__class__" or self._is_of_module(made))
+        ):
+            node.value = self._wrapped("methods", made)
         return node
 
     def visit_Assign(self, node: ast.Assign) -> Any:
@@ -119,18 +170,32 @@ def _variables(code: CodeType) -> frozenset[str]:
     return frozenset(own.union(*[_variables(c) for c in code.co_consts if isinstance(c, CodeType)]))
 
 
-def _compiled(code: CodeType) -> CodeType | None:
-    parsed = ast.parse(textwrap.dedent(inspect.getsource(code)))
-    function = parsed.body[0]
-    if not isinstance(function, ast.FunctionDef) or function.name != code.co_name:
-        return None
-    if any(name.startswith("_") and "__" in name[1:] and not name.endswith("__") for name in code.co_names):
+def _compiled(code: CodeType, change: _Texts) -> CodeType | None:
+    function = _lambda(code) if code.co_name == _LAMBDA else _definition(code)
+    is_private = any(name.startswith("_") and "__" in name[1:] and not name.endswith("__") for name in code.co_names)
+    if function is None or is_private:
         return None  # private names, which depend on the class
     if _steps(_function(copy.deepcopy(function), code)) != _steps(code):
         return None  # the file has changed since it was imported
-    calls = _Calls(_variables(code))
-    function = calls.visit(function)
-    return _function(function, code) if calls.changed else None
+    function = change.visit(function)
+    return _function(function, code) if change.changed else None
+
+
+def _lambda(code: CodeType) -> ast.FunctionDef | None:
+    """Return a ``lambda`` as a definition that is compiled to the same code."""
+    lines, _ = inspect.findsource(code)
+    for node in ast.walk(ast.parse("".join(lines))):
+        if isinstance(node, ast.Lambda) and node.lineno == code.co_firstlineno:
+            body = ast.copy_location(ast.Return(node.body), node)
+            made = ast.copy_location(ast.FunctionDef(code.co_name, node.args, [body], []), node)
+            if _steps(_function(copy.deepcopy(made), code)) == _steps(code):
+                return made
+    return None
+
+
+def _definition(code: CodeType) -> ast.FunctionDef | None:
+    function = ast.parse(textwrap.dedent(inspect.getsource(code))).body[0]
+    return function if isinstance(function, ast.FunctionDef) and function.name == code.co_name else None
 
 
 def _steps(code: CodeType) -> list[Any]:

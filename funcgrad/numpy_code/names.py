@@ -10,7 +10,7 @@ from functools import cache, partial, reduce, wraps
 from importlib import import_module
 from importlib.util import find_spec
 from itertools import accumulate
-from types import BuiltinFunctionType, ModuleType
+from types import BuiltinFunctionType, MappingProxyType, ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,7 +21,8 @@ from funcgrad.numpy.functional import Broadcast
 from funcgrad.numpy.plain_values.concretization import concrete
 from funcgrad.numpy.writes.records import records_from_arrays, records_from_rows, records_of
 from funcgrad.numpy_code.array_functions import ArrayConverter
-from funcgrad.numpy_code.calls import source_name
+from funcgrad.numpy_code.calls import names_owner, source_name
+from funcgrad.numpy_code.class_methods import Methods
 from funcgrad.numpy_code.conversions import (
     CONVERSIONS,
     plain_values,
@@ -323,6 +324,17 @@ def replacement_in_calls(value: Any) -> Any:
     return refusing_reader(value) if found is None else found
 
 
+def replacement_by_name(name: str, value: Any, others: Any = MappingProxyType({})) -> Any:
+    """Return the replacement for ``value`` that code looks up by ``name``, which ``with_calls`` has put there.
+
+    Args:
+        name: made by ``call_name``, or by ``owner_name`` where code takes a method from a class.
+        value: the value of the name in the source.
+        others: functions that return other replacements in calls, by the name in the source.
+    """
+    return Methods(value) if names_owner(name) else others.get(source_name(name), replacement_in_calls)(value)
+
+
 class MirrorModule(ModuleType):
     """Module whose names are funcgrad's, or what ``find`` returns for them.
 
@@ -409,7 +421,7 @@ class _NameLookup(NamedTuple):
         if names is not None and name in names:
             found, always = names[name], names.is_stable(name)
         elif plain:
-            found, always = replacement_in_calls(self.get(plain)), plain in self.mirror_dict
+            found, always = replacement_by_name(name, self.get(plain)), plain in self.mirror_dict
         else:
             found, always = self._look_up(name, getattr(self.module, name))
             always = always and names is None

@@ -14,6 +14,7 @@ from typing import Any
 
 from funcgrad.core import Tracer
 from funcgrad.numpy.plain_values.concretization import check_text, refuse_conversion
+from funcgrad.numpy.plain_values.texts import with_source
 from funcgrad.numpy.tables.containers import table_constructor
 from funcgrad.numpy_code.conversions import plain_values, shown_value
 from funcgrad.numpy_code.libraries import package_of
@@ -112,7 +113,14 @@ def _writing(fun: Any) -> Any:
 
     @wraps(fun)
     def write(obj: Any, *args: Any, **kwargs: Any) -> Any:
-        return fun(plain_values(obj, shown_value), *args, **kwargs)
+        texts: list[str] = []
+
+        def show(x: Tracer) -> Any:
+            texts.append(str(x))
+            return shown_value(x)
+
+        found = fun(plain_values(obj, show), *args, **kwargs)
+        return found if found is None else with_source(found, texts)
 
     return write
 

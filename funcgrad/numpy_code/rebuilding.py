@@ -19,6 +19,7 @@ from funcgrad.errors import ConversionError, FuncgradError
 from funcgrad.numpy.plain_values.concretization import RefusedInWorker, latest_rebuilt_run
 from funcgrad.numpy_code.classes import with_original_namedtuples
 from funcgrad.numpy_code.functions import Built, has_same_values, rebuild_closure
+from funcgrad.numpy_code.joined_texts import may_use_text_of_examples
 from funcgrad.numpy_code.known import Choice, Facts, choice_of, facts_of, known_codes
 from funcgrad.numpy_code.libraries import package_of
 from funcgrad.numpy_code.object_views import has_rebuilt_class, original
@@ -341,7 +342,8 @@ def check_refused(given: Any) -> None:
     """Check that neither ``given`` nor a thread that it started went on after a conversion had been refused.
 
     Raises:
-        ConversionError: it did, or it may read a number from a text that shows a traced number.
+        ConversionError: it did, or it may read a number from a text that shows a traced number, or may compare such a
+            text of a batch, which Python has joined to another one.
     """
     message = pending_refusals.get(get_ident())
     if type(message) is LostWrite:
@@ -351,8 +353,13 @@ def check_refused(given: Any) -> None:
         raise ConversionError(message)
     if message:
         raise ConversionError(f"{message} The function continued after this error, without the derivative.")
-    if message == "" and type(given) is not Rebuilt and reads_texts(given):
-        raise ConversionError("float(text): a text shows a traced number, and the function reads numbers from texts.")
+    if message == "" and type(given) is not Rebuilt:
+        if reads_texts(given):
+            raise ConversionError(
+                "float(text): a text shows a traced number, and the function reads numbers from texts."
+            )
+        if may_use_text_of_examples(given):
+            raise ConversionError("text: a text shows the numbers of all examples, and the function joins texts.")
 
 
 class SelfRebuilding:

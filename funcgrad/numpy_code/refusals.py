@@ -19,6 +19,7 @@ from funcgrad.batching import BatchTrace
 from funcgrad.core import Tracer, describe, is_in_transform
 from funcgrad.errors import ConcretizationError, ConversionError, EscapedTracerError, FuncgradError, ReadOnlyError
 from funcgrad.numpy.plain_values.concretization import latest_rebuilt_run
+from funcgrad.numpy.plain_values.texts import Unshared
 from funcgrad.numpy_code.libraries import package_of
 from funcgrad.numpy_code.replacements import Run
 from funcgrad.shared_state import pending_refusals
@@ -124,8 +125,8 @@ def restore_refusal(around: str | None, fun: Any) -> None:
     left = pending_refusals.pop(get_ident(), None)
     if type(left) is LostWrite and is_in_transform():
         around = around or left
-    if around is None and left == "" and (is_in_transform() or is_own(fun)):
-        around = ""  # the enclosing function may read the text, or it is called by ``fun``, a function of funcgrad
+    if left == "" and (around is None or type(left) is Unshared) and not around and (is_in_transform() or is_own(fun)):
+        around = left  # the enclosing function may read the text, or it is called by ``fun``, a function of funcgrad
     if around is not None:
         pending_refusals[get_ident()] = around
 

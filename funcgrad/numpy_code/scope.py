@@ -23,11 +23,13 @@ import numpy as np
 import funcgrad.numpy as fnp
 from funcgrad.core import Tracer
 from funcgrad.numpy.plain_values.concretization import check_text
-from funcgrad.numpy_code.calls import call_name, source_name, with_calls
-from funcgrad.numpy_code.conversions import as_format_string, as_writable
+from funcgrad.numpy_code.calls import call_name, names_owner, owner_name, source_name, with_calls
+from funcgrad.numpy_code.class_methods import has_methods, methods_of
+from funcgrad.numpy_code.conversions import as_writable
+from funcgrad.numpy_code.joined_texts import format_of, join_of, join_parts
 from funcgrad.numpy_code.libraries import package_of
 from funcgrad.numpy_code.members import can_become_stale, is_up_to_date
-from funcgrad.numpy_code.names import is_mirrored, replacement_in_calls
+from funcgrad.numpy_code.names import is_mirrored, replacement_by_name, replacement_in_calls
 from funcgrad.numpy_code.reading import READER_MODULES, TABLE_CLASSES
 from funcgrad.numpy_code.replacements import current_run
 from funcgrad.numpy_code.xarrays import MISSING_OVERRIDES
@@ -148,7 +150,9 @@ class Globals(dict[str, Any]):
                 self.forget(name)
             if real.get(source_name(name) or name, _MISSING) is not (_MISSING if source_name(name) else value):
                 self.forget(name)
-        for name in self.known.keys() & {call_name(plain) for plain in absent & real.keys()}:
+        for name in self.known.keys() & {
+            new(plain) for plain in absent & real.keys() for new in (call_name, owner_name)
+        }:
             self.forget(name)
 
     def new_comparison(self) -> Any:
@@ -174,7 +178,7 @@ class Globals(dict[str, Any]):
             if plain in _CALL_HELPERS:
                 return _CALL_HELPERS[plain]
             if plain:
-                found = _EVAL_REPLACEMENTS.get(plain, replacement_in_calls)(self[plain])
+                found = replacement_by_name(name, self[plain], _EVAL_REPLACEMENTS)
                 if plain not in self.real and plain not in self.assigned:
                     self._store(name, value, found)
                 return found
@@ -294,17 +298,27 @@ def replaced_calls(names: dict[str, Any]) -> Callable[[str, str], bool]:
     """Return a predicate for ``with_calls``: whether a call of a name, or of a module's name, is replaced."""
 
     def is_replaced(owner: str, name: str) -> bool:
+        if names_owner(name):
+            return has_methods(_plain_value(names, owner, source_name(name)))
         if not owner:
-            value = names.get(name, getattr(builtins, name, None))
+            value = _plain_value(names, owner, name)
             return value in (eval, exec) if name in _EVAL_REPLACEMENTS else replacement_in_calls(value) is not value
         module = names.get(owner)
         home = package_of(module.__name__) if isinstance(module, ModuleType) else None
         if home not in ("numpy", "functools", *READER_MODULES, *TABLE_CLASSES):
             return False
-        value = vars(module).get(name)  # getattr of a missing name may warn, or import a module
+        value = _plain_value(names, owner, name)
         return not name or (callable(value) and replacement_in_calls(value) is not value)
 
     return is_replaced
+
+
+def _plain_value(names: dict[str, Any], owner: str, name: str) -> Any:
+    """Return the value of a global name, or of a name in the module ``owner``; None if there is none."""
+    if not owner:
+        return names.get(name, getattr(builtins, name, None))
+    module = names.get(owner)
+    return vars(module).get(name) if isinstance(module, ModuleType) else None  # getattr may warn, or import a module
 
 
 class _Lookup(Mapping[str, Any]):
@@ -316,7 +330,7 @@ class _Lookup(Mapping[str, Any]):
     def __getitem__(self, name: str) -> Any:
         plain = source_name(name)
         try:  # not ``in``: ``eval`` asks a mapping of the program for ``__getitem__`` only
-            return replacement_in_calls(self.local[plain]) if plain else self.local[name]
+            return replacement_by_name(name, self.local[plain]) if plain else self.local[name]
         except KeyError:
             return self.names[name]
 
@@ -385,11 +399,6 @@ def _astype_of(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.astype(*args, **kwargs)
 
 
-def _join_of(x: Any, *args: Any, **kwargs: Any) -> Any:
-    """Return ``x.join(...)``; traced numbers may fill a text that is joined from texts such as "%.3f"."""
-    return as_format_string(x.join(*args, **kwargs))
-
-
 def _assigned(x: Any) -> Any:
     """Return what a call made; traced values can be written to arrays that nothing else holds.
 
@@ -409,7 +418,7 @@ def _assigned(x: Any) -> Any:
 #: Functions that ``with_local_calls`` inserts into code, by the names that it uses for them.
 _CALL_HELPERS: dict[str, Callable[..., Any]] = {
     "called": replacement_in_calls, "assigned": _assigned, ".__array__": _array_of, ".copy": _copy_of,
-    ".astype": _astype_of, ".join": _join_of,
+    ".astype": _astype_of, ".format": format_of, ".join": join_of, "methods": methods_of, "parts": join_parts,
 }  # fmt: skip
 
 

@@ -16,6 +16,7 @@ from types import (
     BuiltinFunctionType,
     FunctionType,
     MappingProxyType,
+    MethodDescriptorType,
     MethodType,
     ModuleType,
     SimpleNamespace,
@@ -37,9 +38,10 @@ from funcgrad.numpy_code import objects, reading
 from funcgrad.numpy_code.array_classes import ArrayObject, array_object, array_of
 from funcgrad.numpy_code.array_functions import dispatching
 from funcgrad.numpy_code.calls import IdentityCache
+from funcgrad.numpy_code.class_methods import method_of_class
 from funcgrad.numpy_code.classes import class_of, is_namedtuple_class, rebuilt_namedtuple
 from funcgrad.numpy_code.compiled import Factors, is_compiled, python_counterpart, wrap_compiled
-from funcgrad.numpy_code.conversions import ABSTRACT, as_format_string, method_of_float, with_writable_results
+from funcgrad.numpy_code.conversions import ABSTRACT, as_format_string, with_writable_results
 from funcgrad.numpy_code.examples import is_public, with_example_loop
 from funcgrad.numpy_code.functions import has_same_values, rebuild, rebuild_lru_cache, rebuild_singledispatch
 from funcgrad.numpy_code.holders import HOLDERS
@@ -535,7 +537,8 @@ def _of_python_function(value: np.ufunc, translate: Any) -> Any:
 #: Functions that rebuild objects with what they refer to, by type or by the type's full name.
 _REBUILDERS: dict[Any, Callable[[Any, Any], Any]] = {
     BuiltinFunctionType: _builtin_method,
-    WrapperDescriptorType: lambda value, translate: method_of_float(value),
+    MethodDescriptorType: lambda value, translate: method_of_class(value),
+    WrapperDescriptorType: lambda value, translate: method_of_class(value),
     functools.partial: _partial,
     toolz.curry: _partial,
     Compose: _composed,

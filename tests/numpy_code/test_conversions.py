@@ -431,8 +431,69 @@ def test_complex_with_infinite_part():
     assert value_and_grad(lambda v: complex(v, math.inf).real)(2.0) == (2.0, 1.0)
 
 
-@pytest.mark.parametrize("fun", [lambda x: np.ndarray.sum(x * np.ones(2)), lambda x: float.__add__(x, 1.0)])
-def test_methods_called_through_their_class_say_how_to_call_them(fun):
+TOTAL, ITEM = np.ndarray.sum, np.ndarray.__getitem__
+
+
+class Doubling(np.ndarray):
+    def __add__(self, other):
+        return np.ndarray.__add__(self, other) * 2
+
+    def total(self):
+        return np.ndarray.sum(self) + np.ndarray.__getitem__(self, 1)
+
+
+def by_type(a):
+    return type(a).sum(a * math.exp(a[0])) + type(a[1]).__mul__(a[1], math.exp(a[0]))
+
+
+def by_import(a):
+    import numpy
+
+    return numpy.ndarray.sum(a * math.exp(a[0])) + numpy.float64.__mul__(a[0], 2.0)
+
+
+def into_copy(a):
+    made = np.zeros(3)
+    np.ndarray.__setitem__(made, 1, a[0] * a[1])
+    return np.ndarray.__iadd__(made, a * a).sum()
+
+
+METHODS_OF_CLASSES = [
+    by_type,
+    by_import,
+    into_copy,
+    lambda a: np.ndarray.__matmul__(np.arange(3.0), a * a) + np.ndarray.__rsub__(a, np.ones(3)).prod(),
+    lambda a: np.ndarray.dot(a, a) + np.ndarray.mean(a * a, axis=0) + np.ndarray.__getitem__(a, slice(1, 3)).prod(),
+    lambda a: functools.reduce(np.ndarray.__mul__, [np.arange(3.0), a, a]).sum() + sum(map(np.ndarray.max, [a, -a])),
+    lambda a: sum(map(float.__abs__, a.tolist())) * max(a.tolist(), key=float.__neg__),
+    lambda a: float.__rpow__(float(a[0]), 3.0) + float.__divmod__(float(a[1]), 1.0)[1] * int.__mul__(2, int(a[0])),
+    lambda a: complex.__mul__(complex(a[0], a[1]), 1j).real + complex.__abs__(complex(a[0], a[1])),
+    lambda a: a[0] if float.__mul__(float(a[0]), np.ones(3)) is NotImplemented else a[1],
+    lambda a: eval("np.ndarray.sum(a) * float.__mul__(float(a[0]), 2.0)"),
+    lambda a: TOTAL(a * a) * ITEM(a, 1) * math.exp(a[2]),
+    lambda a: np.asarray(a.view(Doubling) + a * math.exp(a[0])).sum() + float(a.view(Doubling).total()) ** 2,
+]
+
+
+@pytest.mark.parametrize("fun", METHODS_OF_CLASSES)
+def test_methods_called_through_their_class(fun):
+    """Check methods that code takes from ``float``, ``complex`` and ``ndarray``, by name or by ``type(x)``."""
+    x = np.array([1.5, 2.5, -0.5])
+    slopes = [differences(lambda t, e=e: fun(x + t * e), 0.0) for e in np.eye(3)]
+    value, found = value_and_grad(fun)(x)
+    np.testing.assert_allclose(value, fun(x), rtol=1e-14)
+    np.testing.assert_allclose(found, slopes, rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(vmap(grad(fun))(np.array([x, x]))[1], grad(fun)(x), rtol=1e-12)
+
+
+def test_texts_by_methods_of_float():
+    assert grad(lambda x: x * len(float.__repr__(x)) + x * len(float.__str__(x + 0.25)))(1.5) == 7.0
+
+
+def test_method_of_a_class_in_a_variable_says_how_to_call_it():
+    def fun(x, kind=np.ndarray):
+        return kind.sum(x * np.ones(2))
+
     with pytest.raises(TypeError, match="descriptor") as caught:
         grad(fun)(1.0)
     assert "Call it on the object: x.sum(), x + y." in caught.value.__notes__[0]

@@ -35,7 +35,8 @@ from funcgrad.core import (
 from funcgrad.errors import InputError
 from funcgrad.graph import GraphTrace, Source
 from funcgrad.kinds.custom import custom_call
-from funcgrad.shared_state import repetitions, unfinished_traces
+from funcgrad.numpy_code import may_use_text_of_examples, restore_refusal, take_refusal
+from funcgrad.shared_state import pending_refusals, repetitions, unfinished_traces
 from funcgrad.transforms.compiled.graphs import Const, Graph, copy_with_layout, fact_of, primitive_without_rules
 
 ndarray = np.ndarray
@@ -141,12 +142,16 @@ def capture(
     Returns:
         The recorded graph, and the structure of the result.
     """
-    run = Capture(constant_array, is_reread, names)
+    run, around = Capture(constant_array, is_reread, names), take_refusal() if pending_refusals else None
     try:
         args, kwargs = fill([run.input(x) for x in values])
         out = fun(*args, **kwargs)
+        if pending_refusals and may_use_text_of_examples(fun):
+            raise UnrecordableError("a text shows a number that each later run has anew, and the function may use it.")
     finally:
         run.close()
+        if pending_refusals or around is not None:
+            restore_refusal(around, fun)
     leaves, spec = tree.flatten(out)
     run.graph.finish([run.output(leaf) for leaf in leaves])
     return run.graph, spec

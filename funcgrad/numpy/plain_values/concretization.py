@@ -34,7 +34,7 @@ from funcgrad.core import (
 from funcgrad.errors import ConcretizationError, ConversionError, ReadOnlyError
 from funcgrad.graph import report_answer
 from funcgrad.numpy.plain_values.hints import hints_for_request, standard_library_hint, user_frame, user_line
-from funcgrad.numpy.plain_values.texts import TracedText, has_all_digits, refuse_text
+from funcgrad.numpy.plain_values.texts import TracedText, Unshared, has_all_digits, refuse_text
 from funcgrad.shared_state import followed_paths, note_refusal, pending_refusals
 from funcgrad.writable import is_buffer, make_buffer
 
@@ -257,11 +257,13 @@ def _as_traced_text(x: Tracer, text: str, is_complete: bool, describes: bool = F
     """Return ``text``, which shows ``x``, as a string that remembers ``x``, unless ``x`` is a constant."""
     if is_buffer(x) or not _is_worth_remembering(x if x._trace.is_bit_exact else strip_constant_tracers(x)):
         return text
+    made = TracedText.of(text, x, is_complete, describes)
     if (run := open_rebuilt_run()) is not None:
         run.note_text(x, text)  # the program may read the number from the text
     else:
-        pending_refusals.setdefault(_thread_of(x), "")
-    return TracedText.of(text, x, is_complete, describes)
+        noted = pending_refusals.get(_thread_of(x), "")
+        pending_refusals[_thread_of(x)] = noted or (Unshared() if made.shows else noted)
+    return made
 
 
 def check_text(values: Any) -> None:

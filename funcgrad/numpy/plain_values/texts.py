@@ -12,6 +12,8 @@ from funcgrad.errors import ConcretizationError, ConversionError
 from funcgrad.numpy.plain_values.hints import user_line
 from funcgrad.shared_state import note_refusal
 
+_EXAMPLES = "the numbers of all examples of a vmap"
+
 
 class TracedText(str):
     """String made from a traced number, or a part of such a string; keeps neither the number nor its record alive.
@@ -68,14 +70,19 @@ class TracedText(str):
 
     def __eq__(self, other: object) -> bool:
         """Whether the string equals ``other``; an error if it shows more than one number."""
-        if type(other) is str:  # two strings of a batch may be compared
+        if isinstance(other, str) and not self._equals_for_all(other):
             self._check_alone("text == other")
         return str.__eq__(self, other)
 
     def __ne__(self, other: object) -> bool:
-        if type(other) is str:
+        if isinstance(other, str) and not self._equals_for_all(other):
             self._check_alone("text != other")
         return str.__ne__(self, other)
+
+    def _equals_for_all(self, other: str) -> bool:
+        """Whether ``other`` shows the same numbers, all of them."""
+        same = type(other) is TracedText and str.__eq__(self, other) and "..." not in self.first
+        return other is self or (same and self.shows == _EXAMPLES)
 
     __hash__ = str.__hash__  # replaced below, by ``_question``
 
@@ -105,7 +112,7 @@ def _several_numbers(x: Tracer) -> str:
     """Return what a text of ``x`` shows if each example of a batch, or each later run, has its own number."""
     traces = list(traces_of([x]))
     if any(trace.hidden_axes for trace in traces):
-        return "the numbers of all examples of a vmap"
+        return _EXAMPLES
     return "a number that each later run of a recorded program has anew" if any(t.is_bit_exact for t in traces) else ""
 
 
@@ -139,13 +146,31 @@ def _part(whole: TracedText, found: Any) -> Any:
     return made
 
 
+def with_source(text: str, parts: Any) -> str:
+    """Return ``text``, made from ``parts``, as a ``TracedText`` if one of them shows several numbers."""
+    for part in parts:
+        if type(part) is TracedText and part.shows:
+            made: str = _part(part, text)
+            return made
+    return text
+
+
+class Unshared(str):
+    """Empty message, see ``shared_state.pending_refusals``, where a text shows the numbers of all examples."""
+
+    __slots__ = ()
+
+
 def _traced_text_method(name: str) -> Callable[..., Any]:
     plain = getattr(str, name)
     return lambda self, *args, **kwargs: _part(self, plain(self, *args, **kwargs))
 
 
 _PART_METHODS = "strip lstrip rstrip split rsplit splitlines partition rpartition replace removeprefix removesuffix"
-_OTHER_METHODS = "zfill ljust rjust center lower upper __getitem__ __add__ __mul__ __rmul__"
+_OTHER_METHODS = (
+    "zfill ljust rjust center lower upper capitalize casefold swapcase title expandtabs translate "
+    "__getitem__ __add__ __mul__ __rmul__"
+)
 for _name in f"{_PART_METHODS} {_OTHER_METHODS}".split():
     setattr(TracedText, _name, _traced_text_method(_name))
 
@@ -165,7 +190,7 @@ def _question(name: str) -> Callable[..., Any]:
 
 _COMPARISONS = "__len__ __hash__ __iter__ __contains__ __lt__ __le__ __gt__ __ge__"
 _SEARCHES = "startswith endswith find rfind index rindex count isalnum isalpha isdecimal isdigit isnumeric isspace"
-for _name in f"{_COMPARISONS} {_SEARCHES}".split():
+for _name in f"{_COMPARISONS} {_SEARCHES} encode".split():
     setattr(TracedText, _name, _question(_name))
 setattr(TracedText, "__radd__", lambda self, other: _part(self, str.__add__(other, self)))  # noqa: B010  (as above)
 

@@ -21,15 +21,17 @@ from funcgrad.numpy_code.own import own
 
 
 class _Weights:
-    """Weights of the edges of a graph, and SciPy's graph of the plain weights."""
+    """Weights of the edges of a graph, real and in double precision, and SciPy's graph of the plain weights."""
 
     plain: Any
 
     def __init__(self, name: str, graph: Any) -> None:
         self.is_dense = isinstance(graph, Tracer)
         if self.is_dense:
-            self.graph, self.plain = graph, np.ascontiguousarray(concrete(graph, name))
+            self.graph = fnp.astype(fnp.real(graph), float)
+            self.plain = np.ascontiguousarray(concrete(self.graph, name))
         else:
+            graph = graph.real.astype(float)
             self.graph, self.plain = graph.tocsr().summed(), graph.plain(name)
             for part in ("indices", "indptr"):  # SciPy 1.15 accepts no other dtype
                 setattr(self.plain, part, np.int32(getattr(self.plain, part)))

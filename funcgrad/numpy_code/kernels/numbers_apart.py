@@ -21,6 +21,7 @@ from funcgrad.errors import NotDifferentiableError
 from funcgrad.numpy.plain_values.hints import user_line
 from funcgrad.numpy.plain_values.peeking import any_true
 from funcgrad.numpy_code.own import own
+from funcgrad.optional import import_scipy
 
 
 def _is_apart(p: Any, *numbers: float) -> bool:
@@ -174,6 +175,26 @@ def _highpass(built: Callable[..., Any]) -> Callable[..., Any]:
     return lp2hp
 
 
+def _bilinear(built: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap ``bilinear``, which drops leading coefficients of 0: the degree of the result may stay without them."""
+
+    def bilinear(b: Any, a: Any, fs: Any = 1.0) -> Any:
+        given = [fnp.atleast_1d(x) for x in (b, a)]
+        if not any(x.ndim == 1 and _is_apart(x[0], 0) for x in given):
+            return built(b, a, fs)
+        count = max(len(fnp.trim_zeros(x, "f")) for x in given)
+        low, high = np.array([1.0, 1.0]), np.array([-1.0, 1.0])  # z + 1 and z - 1, lowest powers first
+        power = np.polynomial.polynomial.polypow
+        terms = np.array([np.convolve(power(low, count - 1 - k), power(high, k)) for k in range(count)])
+        scale = (2.0 * fnp.asarray(fs)) ** (np.arange(count) - (count - 1) / 2)
+        found = [(x[::-1][:count] * scale[: len(x)]) @ terms[: len(x), ::-1] for x in given]
+        normalize = import_scipy("signal.bilinear", "scipy.signal").normalize
+        return own("numpy_code").run_anywhere(normalize, tuple(found), {})
+
+    bilinear.__module__ = __name__
+    return bilinear
+
+
 def _initial_conditions(built: Callable[..., Any]) -> Callable[..., Any]:
     """Wrap ``lfiltic``, which divides by a first coefficient that is not 1."""
 
@@ -322,6 +343,7 @@ def _rational_at_nodes(built: Callable[..., Any]) -> Callable[..., Any]:
 NUMBERS_APART: dict[tuple[str, str], Callable[[Any], Callable[..., Any]]] = {
     ("scipy.interpolate._bary_rational", "_BarycentricRational.__call__"): _rational_at_nodes,
     ("scipy.interpolate._polyint", "BarycentricInterpolator._evaluate"): _polynomial_at_nodes,
+    ("scipy.signal._filter_design", "bilinear"): _bilinear,
     ("scipy.signal._filter_design", "lp2hp"): _highpass,
     ("scipy.signal._signaltools", "lfiltic"): _initial_conditions,
     ("scipy.spatial._kdtree", "minkowski_distance"): partial(_distance, root=True),

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 import funcgrad.numpy as fnp
-from funcgrad.errors import ConversionError
+from funcgrad.core import describe
+from funcgrad.errors import ConversionError, InputError
 from funcgrad.numpy.plain_values.peeking import concrete_or_none, shared_numbers
 from funcgrad.numpy_code.own import known_value, own
 from funcgrad.optional import import_scipy
@@ -631,6 +632,21 @@ def _ndbspline(self: Any, xi: Any, *, nu: Any = None, extrapolate: Any = None) -
     return value.reshape(*xi.shape[:-1], *value.shape[1:])
 
 
+def _of_real(fun: Callable[..., Any], *, drops: bool = True) -> Callable[..., Any]:
+    """Return a function of FITPACK that, as SciPy's, ``drops`` imaginary parts, or refuses complex numbers."""
+    is_complex = lambda x: getattr(getattr(x, "dtype", None), "kind", "") == "c"
+    real = lambda x: fnp.real(x) if is_complex(x) else x
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if not drops and (found := list(filter(is_complex, args))):
+            raise InputError(
+                f"scipy.interpolate: numbers must be real, got {describe(found[0])}. Take both parts apart."
+            )
+        return fun(*map(real, args), **{name: real(x) for name, x in kwargs.items()})
+
+    return call
+
+
 #: FITPACK's functions that have the same names in SciPy 1.18 and before, in different modules.
 _FITPACK: dict[str, Callable[..., Any]] = {
     "bispeu": _bispeu,
@@ -671,16 +687,16 @@ SPLINES: dict[tuple[str, str], Callable[..., Any]] = {
     ("scipy.interpolate._dierckx", "fpback"): _fpback,
     ("scipy.interpolate._dierckx", "qr_reduce"): _qr_reduce,
     ("scipy.interpolate._interpnd", "_ndim_coords_from_arrays"): _coordinates,
-    ("scipy.interpolate._fitpack", "_insert"): _insert,
-    ("scipy.interpolate._fitpack", "_parcur"): _parcur,
+    ("scipy.interpolate._fitpack", "_insert"): _of_real(_insert, drops=False),
+    ("scipy.interpolate._fitpack", "_parcur"): _of_real(_parcur, drops=False),
     # with the names, order of arguments and results of SciPy 1.18, as in the next five lines
-    ("scipy.interpolate._fitpack", "insert"): _insert,
-    ("scipy.interpolate._fitpack", "parcur"): _parcur,
-    ("scipy.interpolate._fitpack", "curfit"): _fitpack_curfit,
-    ("scipy.interpolate._fitpack", "regrid"): lambda task, *args: _regrid(*args[:10]),
-    ("scipy.interpolate._fitpack", "splder"): lambda t, c, k, nu, x, ext=0: _splder(t, c, k, x, nu, ext),
-    ("scipy.interpolate._fitpack", "splint"): lambda *args: _splint(*args)[0],
+    ("scipy.interpolate._fitpack", "insert"): _of_real(_insert, drops=False),
+    ("scipy.interpolate._fitpack", "parcur"): _of_real(_parcur, drops=False),
+    ("scipy.interpolate._fitpack", "curfit"): _of_real(_fitpack_curfit),
+    ("scipy.interpolate._fitpack", "regrid"): _of_real(lambda task, *args: _regrid(*args[:10])),
+    ("scipy.interpolate._fitpack", "splder"): _of_real(lambda t, c, k, nu, x, ext=0: _splder(t, c, k, x, nu, ext)),
+    ("scipy.interpolate._fitpack", "splint"): _of_real(lambda *args: _splint(*args)[0]),
     ("scipy.interpolate._ndbspline", "NdBSpline.__call__"): _ndbspline,
-    **{("scipy.interpolate._fitpack", name): ours for name, ours in _FITPACK.items()},
-    **{("scipy.interpolate._dfitpack", name): ours for name, ours in _DFITPACK.items()},
+    **{("scipy.interpolate._fitpack", name): _of_real(ours) for name, ours in _FITPACK.items()},
+    **{("scipy.interpolate._dfitpack", name): _of_real(ours) for name, ours in _DFITPACK.items()},
 }

@@ -149,12 +149,23 @@ def _keep_elements(self: Any, kept: Any) -> None:
     self.take(type(self)((self.values_as_given[kept], (rows[kept], columns[kept])), self.shape, traced=True))
 
 
-def _no_assignment(self: Any, key: Any, value: Any) -> None:
-    raise TypeError(f"{type(self).__name__!r} object does not support item assignment")
+def _assign(self: Any, key: Any, value: Any) -> None:
+    """Compute ``coo_array[key] = value``, as since SciPy 1.17: drop the elements at these places, and append others."""
+    if not hasattr(type(self).scipy_class, "__setitem__"):
+        raise TypeError(f"{type(self).__name__!r} object does not support item assignment")
+    value = value.toarray() if hasattr(value, "toarray") else value
+    rows, columns = changes_module().positions_of(key, self.shape)
+    places, first = np.unique(changes_module().keys_of(rows, columns, self.shape), return_index=True)
+    values = fnp.broadcast_to(fnp.asarray(value), rows.shape).reshape(-1)[first].astype(self.dtype)
+    kept = ~np.isin(changes_module().keys_of(*self.coords, self.shape), places)
+    self._note(places, values)
+    whole = fnp.concatenate([self.values_as_given[kept], values])
+    coords = [np.append(old[kept], new.ravel()[first]) for old, new in zip(self.coords, (rows, columns), strict=True)]
+    self.take(type(self)((whole, tuple(coords)), self.shape, traced=True))
 
 
 _COO_METHODS: dict[str, Any] = {
-    "__setitem__": _no_assignment,
+    "__setitem__": _assign,
     "values": property(_values_in_order, _set_values),
     "data": property(lambda self: self.values_as_given, _set_data),
     "stored": property(lambda self: self.values_as_given, _set_data),

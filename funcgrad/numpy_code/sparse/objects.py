@@ -449,6 +449,8 @@ def replacement_class(scipy_class: type) -> Any:
             if form == "bsr" and isinstance(plain, tuple) and len(plain) == 3:
                 plain = coordinates.of_blocks(fnp.asarray(plain[0]), plain[1:])
             found = plain if isinstance(plain, base) else make(*coordinates.of_elements(plain, shape))
+            if isinstance(plain, base) and scipy_class_of(plain).__name__.startswith("coo") and form in ("csc", "csr"):
+                found = found.summed()
             as_given = form == getattr(found, "format", "") and isinstance(plain, tuple) and len(plain) == 3
             found = _as_replacement(scipy_class, found) if as_given else _in_format(scipy_class, form, found)
             if form == "coo" and isinstance(plain, tuple):
@@ -596,7 +598,9 @@ def _memory_methods(scipy_class: type, base: Any, form: str) -> dict[str, Any]:
     def cast(self: Any, dtype: Any, casting: str = "unsafe", copy: bool = True) -> Any:
         if np.dtype(dtype) == self.dtype:
             return self.copy() if copy else self
-        return _result_as(scipy_class, base.astype(self, dtype))
+        made = _result_as(scipy_class, base.astype(self, dtype))
+        made.sum_duplicates()
+        return made
 
     def copied(self: Any) -> Any:
         made = _as_replacement(scipy_class, self)

@@ -11,6 +11,7 @@ import numpy as np
 import funcgrad.numpy as fnp
 from funcgrad.core import Tracer
 from funcgrad.errors import InputError
+from funcgrad.numpy.creation import as_buffer
 from funcgrad.numpy_code.matrices import Matrix, is_number, matrix
 from funcgrad.numpy_code.sparse.recognition import is_funcgrad_matrix
 
@@ -40,6 +41,15 @@ def older_class_methods(methods: dict[str, Any], base: Any) -> dict[str, Any]:
 
         return total
 
+    def index(name: str) -> Callable[..., Any]:
+        plain = methods[name]
+
+        def found(self: Any, axis: Any = None, *rest: Any, **options: Any) -> Any:
+            at = plain(self, axis, *rest, **options)
+            return at if axis is None else Matrix(as_buffer(np.expand_dims(at, axis)))
+
+        return found
+
     def row_or_item(self: Any, key: Any) -> Any:
         """Return an element, or a part; a row or a column stays a matrix."""
         whole = (key, slice(None)) if isinstance(key, (int, np.integer)) else key
@@ -57,6 +67,7 @@ def older_class_methods(methods: dict[str, Any], base: Any) -> dict[str, Any]:
 
     return {
         **{f"__{name}__": dense(methods[f"__{name}__"]) for name in ("add", "radd", "sub", "rsub")},
+        **{name: index(name) for name in ("argmax", "argmin")},
         "__getitem__": row_or_item,
         "__iter__": lambda self: (self[i] for i in range(self.shape[0])),
         "__mul__": times,

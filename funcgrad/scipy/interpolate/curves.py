@@ -23,8 +23,8 @@ from funcgrad.typing import Array, ArrayLike
 __all__ = ["Akima1DInterpolator", "CubicSpline", "PchipInterpolator", "interp1d"]
 
 
-def _knots(call: str, x: ArrayLike, y: ArrayLike, axis: int) -> tuple[Array, Array]:
-    """Check knots and values; return the knots, and the values with their axis in front."""
+def _knots(call: str, x: ArrayLike, y: ArrayLike, axis: int, *, real: bool = False) -> tuple[Array, Array]:
+    """Check knots and values, which have to be ``real``; return the knots, and the values with their axis in front."""
     x, y = as_value(x), fnp.moveaxis(as_value(y), axis, 0)
     if len(backend.shape_of(x)) != 1 or backend.shape_of(x)[0] != backend.shape_of(y)[0]:
         raise ShapeError(
@@ -32,6 +32,11 @@ def _knots(call: str, x: ArrayLike, y: ArrayLike, axis: int) -> tuple[Array, Arr
         )
     if backend.shape_of(x)[0] < 2:
         raise ShapeError(f"{call}: a curve needs at least two points, got {describe(x)}.")
+    if backend.dtype_of(x).kind == "c" or (real and backend.dtype_of(y).kind == "c"):
+        kept = "x and y" if real else "x"
+        raise ShapeError(
+            f"{call}: {kept} must be real, got {describe(x)} and {describe(y)}. Take real and imaginary parts."
+        )
     if any_true(lambda x: ~(x[..., 1:] > x[..., :-1]), x):
         raise ShapeError(f"{call}: x must rise, got {describe(x)} that does not. Sort the points.")
     return x, y
@@ -68,7 +73,7 @@ class _Curve:
 
         A derivative that jumps at a knot has the value of the interval to the right. ``extrapolate`` may be "periodic".
         """
-        q = as_double(x)
+        q = fnp.real(as_double(x))  # SciPy drops an imaginary part
         extrapolate = self.extrapolate if extrapolate is None else extrapolate
         if extrapolate == "periodic":
             q = self.x[0] + fnp.mod(q - self.x[0], self.x[-1] - self.x[0])
@@ -305,7 +310,7 @@ class PchipInterpolator(_Curve):
     """
 
     def __init__(self, x: ArrayLike, y: ArrayLike, axis: int = 0, extrapolate: bool | None = None) -> None:
-        x, y = _knots("interpolate.PchipInterpolator", as_double(x), as_double(y), axis)
+        x, y = _knots("interpolate.PchipInterpolator", as_double(x), as_double(y), axis, real=True)
         h = _column(fnp.diff(x), y)
         rise = fnp.diff(y, axis=0) / h
         super().__init__(x, y, _monotone_slopes(h, rise), axis, extrapolate is not False)
@@ -351,7 +356,7 @@ class Akima1DInterpolator(_Curve):
         method: str = "akima",
         extrapolate: bool | None = None,
     ) -> None:
-        x, y = _knots("interpolate.Akima1DInterpolator", as_double(x), as_double(y), axis)
+        x, y = _knots("interpolate.Akima1DInterpolator", as_double(x), as_double(y), axis, real=True)
         if method not in ("akima", "makima"):
             raise ShapeError(f"interpolate.Akima1DInterpolator: method must be akima or makima, got {method!r}.")
         rise = fnp.diff(y, axis=0) / _column(fnp.diff(x), y)

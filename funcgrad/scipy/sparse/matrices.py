@@ -301,8 +301,11 @@ class SparseArray(InPlaceMethods):
     def nonzero(self) -> tuple[Any, Any]:
         """Return rows and columns of the non-zero values; the values steer the run, like a branch."""
         there = _as_plain(self.data != 0, "sparse.nonzero")
-        rows, columns = self.coords
-        return rows[there], columns[there]
+        rows, columns = (places[there] for places in self.coords)
+        if self.format != "csc":
+            return rows, columns
+        by_row = np.argsort(rows, kind="stable")
+        return rows[by_row], columns[by_row]
 
     def plain(self, asked: str) -> Any:
         """Return SciPy's matrix of the plain values, one for each position; they steer the run, like a branch."""

@@ -76,18 +76,18 @@ kv = row("kv(v, z)", prim.kv, """The modified Bessel function of the second kind
 jve = row("jve(v, z)", prim.jve, """The scaled function ``jv(v, z) * exp(-abs(z.imag))``, equal to ``jv`` for real z.
 
     Raises:
-        NotDifferentiableError: a derivative at complex z, where the function is not analytic, is requested.""",
+        NotDifferentiableError: a derivative in a complex z, where the function is not analytic, is requested.""",
     "grad(fsp.jve)(0.5, 1.0).round(10)", "np.float64(-0.4081037814)")
 yve = row("yve(v, z)", prim.yve, """The scaled function ``yv(v, z) * exp(-abs(z.imag))``, equal to ``yv`` for real z.
 
     Raises:
-        NotDifferentiableError: a derivative at complex z, where the function is not analytic, is requested.""",
+        NotDifferentiableError: a derivative in a complex z, where the function is not analytic, is requested.""",
     "grad(fsp.yve)(0.5, 1.0).round(10)", "np.float64(-0.8490394201)")
 ive = row("ive(v, z)", prim.ive,
     """The scaled function ``iv(v, z) * exp(-abs(z.real))``. The derivative at 0 takes the slope of ``abs`` to be 0.
 
     Raises:
-        NotDifferentiableError: a derivative at complex z, where the function is not analytic, is requested.""",
+        NotDifferentiableError: a derivative in a complex z, where the function is not analytic, is requested.""",
     "grad(fsp.ive)(0.5, 1000.0).round(10)", "np.float64(-6.311e-06)")
 kve = row("kve(v, z)", prim.kve, "The scaled function ``kv(v, z) * exp(z)``. Complex z are supported.",
     "grad(fsp.kve)(0.5, 1000.0).round(10)", "np.float64(1.98067e-05)")

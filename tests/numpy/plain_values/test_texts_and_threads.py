@@ -657,6 +657,52 @@ def test_reading_texts_of_batch_raises(factor):
             assert [recorded(x) for x in (1.5, 10.25, 1.5)] == [plain(x) for x in (1.5, 10.25, 1.5)]
 
 
+def by_label(x):
+    label = f"rate {x:.0f}"
+    return x * (2.0 if label == "rate 1" else 3.0)
+
+
+JOINED_TEXTS = [
+    by_label,
+    lambda x: x * {"k1": 2.0, "k10": 5.0}.get(f"k{x:.0f}", 7.0),
+    lambda x: x * (2.0 if "".join([f"{x:.0f}"]) == "1" else 3.0),
+    lambda x: x * (2.0 if "k{:.0f}".format(x) == "k1" else 3.0),  # noqa: UP032
+    lambda x: x * (2.0 if "k%s" % f"a{x:.0f}" == "ka1" else 3.0),  # noqa: UP031
+    lambda x: x * (2.0 if f"{x:.0f}".title().encode() == b"1" else 3.0),
+    lambda x: x * (2.0 if f"{x:.0f}" == f"{x * x:.0f}" else 3.0),
+    lambda x: x * (2.0 if json.dumps([x]) == "[1.0]" else 3.0),
+]
+
+
+@pytest.mark.parametrize("f", JOINED_TEXTS)
+def test_texts_joined_with_others(f):
+    """Check texts that Python joins: in a batch an error, not one branch for all; so for later runs of a program."""
+    for plain in (f, grad(f)):
+        with pytest.raises(ConcretizationError, match="one text was asked for"):
+            vmap(plain)(np.array([1.0, 10.0]))
+        recorded = jit(plain, backend="numpy")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", EagerWarning)
+            assert [recorded(x) for x in (1.0, 10.0, 1.0)] == [plain(x) for x in (1.0, 10.0, 1.0)]
+
+
+def test_joined_texts_print_once(capsys):
+    def shows(x):
+        print(f"x = {x}", "and so on")
+        logging.getLogger("funcgrad.tests").info(f"x is {x}")
+        return x * x
+
+    def keeps(x):
+        text = f"x = {x}"
+        return x * x, text.upper()
+
+    assert vmap(shows)(np.array([1.0, 2.0])).tolist() == [1.0, 4.0]
+    assert capsys.readouterr().out == "x = [1. 2.] and so on\n"
+    texts = []
+    vmap(lambda x: (texts.append(keeps(x)[1]), x)[1])(np.array([1.0, 2.0]))
+    assert texts[-1] == "X = [1. 2.]"
+
+
 def test_text_of_batch_prints():
     """Nothing that shows a text asks for its length, key or parts; `pprint` asks for those of a `repr`."""
 

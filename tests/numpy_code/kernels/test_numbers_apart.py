@@ -12,8 +12,9 @@ import scipy.spatial
 import scipy.spatial.distance
 import scipy.spatial.transform
 import scipy.stats
+from helpers import differences
 
-from funcgrad import grad, jvp, vjp, vmap
+from funcgrad import grad, jacrev, jvp, vjp, vmap
 from funcgrad.errors import NotDifferentiableError
 
 # SciPy 1.18 deprecates the distances of its module of trees.
@@ -232,6 +233,26 @@ def test_wasserstein_distance_of_samples_with_equal_values(name):
     np.testing.assert_allclose(
         grad(lambda u: scipy.stats.wasserstein_distance(u, [3.0, 3.5]))(np.ones(2)), [-0.5, -0.5]
     )
+
+
+BILINEAR = [([0.0, 2.0, 1.0], [1.0, 2.0, 3.0]), ([0.0, 0.0, 1.0], [1.0, 2.0, 3.0]), ([0.0, 1.0], [1.0, 2.0, 3.0])]
+
+
+@pytest.mark.parametrize(("b", "a"), BILINEAR)
+def test_leading_coefficients_of_zero_in_the_bilinear_transform(b, a):
+    """SciPy leaves out leading coefficients of 0, but the degree does not change with them here."""
+    digital = lambda x: np.concatenate(scipy.signal.bilinear(x[: len(b)], x[len(b) :], fs=2.0))
+    x = np.array([*b, *a])
+    np.testing.assert_allclose(jvp(digital, (x,), (np.ones(len(x)),))[0], digital(x), rtol=1e-13, atol=1e-15)
+    np.testing.assert_allclose(jacrev(digital)(x), differences(digital, x), rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(vmap(jacrev(digital))(np.stack([x, x]))[1], jacrev(digital)(x), rtol=1e-12, atol=1e-14)
+
+
+def test_leading_coefficients_of_zero_that_change_the_degree():
+    digital = lambda x: np.concatenate(scipy.signal.bilinear([0.0, 0.0, x], [x, 2.0]))
+    value, slope = jvp(digital, (3.0,), (1.0,))
+    np.testing.assert_allclose(value, digital(3.0), rtol=1e-13)
+    np.testing.assert_allclose(slope, differences(digital, 3.0), rtol=1e-7, atol=1e-9)
 
 
 @pytest.mark.parametrize("options", [{}, {"axis": 1}, {"axis": None}] if HAS_AXIS else [{}], ids=str)

@@ -185,6 +185,49 @@ def test_splines(name):
     np.testing.assert_allclose(pushed, np.sum(slope * np.cos(x)), rtol=1e-9)
 
 
+DROPPING = {
+    "splrep": lambda z: si.splrep(T, z)[1],
+    "splev": lambda z: si.splev(0.4, (KNOTS, np.append(z, z[:1]), 3)),
+    "points of splev": lambda z: si.splev(0.3 + 0.1 * z, (KNOTS, C, 3)),
+    "splint": lambda z: si.splint(0.1, 0.7, (KNOTS, np.append(z, z[:1]), 3)),
+    "smoothing": lambda z: si.UnivariateSpline(T, z, s=0)(0.4),
+    "grid": lambda z: si.RectBivariateSpline(T, T, np.outer(Y, z))(0.4, 0.6),
+    "points of a curve": lambda z: PIECES(0.1 * z) + si.CubicSpline(T, Y)(0.1 * z),
+}
+
+
+@pytest.mark.parametrize("name", DROPPING)
+@pytest.mark.filterwarnings("ignore::numpy.exceptions.ComplexWarning")
+def test_splines_drop_imaginary_parts(name):
+    """Check the value, and that the derivative along imaginary numbers is zero."""
+    fun, z = DROPPING[name], Y * (1.0 + 0.5j) + 0.1j
+    value, tangent = jvp(fun, (z,), (z,))
+    want = fun(z)
+    np.testing.assert_allclose(value, want, rtol=1e-12, atol=1e-14)
+    assert np.asarray(value).dtype == np.asarray(want).dtype == float
+    step = 1e-6
+    np.testing.assert_allclose(tangent, (fun(z + step * z) - fun(z - step * z)) / (2 * step), rtol=1e-6, atol=1e-8)
+    assert not np.any(jvp(fun, (z,), (1j * z.real,))[1])
+
+
+REFUSING = [
+    (lambda z: si.PchipInterpolator(T, z)(0.4), ValueError),
+    (lambda z: si.Akima1DInterpolator(T, z)(0.4), ValueError),
+    (lambda z: si.CubicSpline(z, Y)(0.4), ValueError),
+    (lambda z: si.splprep([T, z], s=0)[0][0], TypeError),
+    (lambda z: si.insert(0.3, (KNOTS, np.append(z, z[:1]), 3))[1], TypeError),
+]
+
+
+@pytest.mark.parametrize(("fun", "error"), REFUSING)
+def test_splines_refuse_complex_numbers(fun, error):
+    z = T + 0.1j
+    with pytest.raises(error):
+        fun(z)
+    with pytest.raises(error, match="must be real, got"):
+        jvp(fun, (z,), (z,))
+
+
 def test_tensor_product_splines_outside_knots():
     def f(c):
         spline = nd(c)

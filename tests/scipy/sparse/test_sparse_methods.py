@@ -7,7 +7,7 @@ import scipy.sparse.csgraph
 import scipy.sparse.linalg
 from helpers import differences, identical, traced
 
-from funcgrad import check_grads, grad, jit, vmap
+from funcgrad import check_grads, grad, jit, jvp, vmap
 from funcgrad.errors import InputError, ShapeError
 from funcgrad.scipy import sparse
 
@@ -412,6 +412,63 @@ def test_result_storage_matches_scipy(made, name):
 
     np.testing.assert_allclose(grad(fun)(FOUR), differences(fun, FOUR, 1e-3), rtol=1e-5, atol=1e-8)
     assert all(each == seen[-1] for each in seen)
+
+
+STORED = {
+    "made of it": lambda A: scipy.sparse.csr_array(A).data,
+    "made of it by columns": lambda A: scipy.sparse.csc_matrix(A).data ** 2,
+    "with another dtype": lambda A: A.astype(np.float32).data,
+    "places": lambda A: np.array(A.nonzero()) * A.data[0],
+    "largest of rows": lambda A: (A.argmax(axis=1) * A.trace()).sum(axis=0) + A.argmin(),
+    "shape of places": lambda A: A.trace() * np.ones(A.argmin(axis=0).shape),
+}
+
+
+@pytest.mark.parametrize("name", STORED)
+@pytest.mark.parametrize("made", MADE)
+def test_places_with_several_values_are_stored_as_by_scipy(made, name):
+    fun = lambda x: STORED[name](matrix(x, made))
+    want = fun(VALUES)
+    got = traced(fun, VALUES)
+    np.testing.assert_allclose(got, want, rtol=1e-6)
+    assert (np.shape(got), got.dtype) == (np.shape(want), want.dtype)
+
+
+WRITTEN = [
+    lambda A, v: written(A, 0, 1, v[0]),
+    lambda A, v: written(A, [0, 2, 0], [1, 1, 1], v),
+    lambda A, v: written(A, slice(0, 2), 2, v[:2] ** 2),
+    lambda A, v: written(A, 1, slice(None), v * A.data[0]),
+]
+
+
+@pytest.mark.parametrize("write", WRITTEN)
+def test_writes_to_coordinates(write):
+    """Check ``coo_array[i, j] = value``, which SciPy knows since 1.17."""
+
+    def fun(x):
+        A = write(scipy.sparse.coo_array((1.0 * x, PAIRS), shape=(3, 3)), x[:3])
+        return np.append(A.data, weighed(A))
+
+    if hasattr(scipy.sparse.coo_array, "__setitem__"):
+        np.testing.assert_array_equal(traced(fun, VALUES), fun(VALUES))
+        check_grads(fun, (VALUES,), order=2)
+    else:
+        with pytest.raises(TypeError, match="does not support item assignment"):
+            grad(lambda x: fun(x).sum())(VALUES)
+
+
+@pytest.mark.parametrize("made", [np.asarray, scipy.sparse.csr_array])
+@pytest.mark.filterwarnings("ignore::numpy.exceptions.ComplexWarning")
+def test_graphs_have_real_weights_in_double_precision(made):
+    graph = np.array([[0.0, 1.0, 5.0], [1.0, 0.0, 3.0], [5.0, 3.0, 0.0]])
+    paths = lambda g: scipy.sparse.csgraph.shortest_path(made(g)) ** 2
+    tree = lambda g: scipy.sparse.csgraph.minimum_spanning_tree(made(g)).toarray()
+    for weights in (graph * (1.0 + 0.5j), graph.astype(np.float32)):
+        for fun in (paths, tree):
+            value, tangent = jvp(fun, (weights,), (weights,))
+            identical(value, fun(weights))
+            np.testing.assert_allclose(tangent, value * (2.0 if fun is paths else 1.0))
 
 
 def test_power_of_sparse_matrix_is_matrix_power():

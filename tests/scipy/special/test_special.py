@@ -728,6 +728,20 @@ def test_third_derivatives_of_betainc_and_stdtr():
     np.testing.assert_allclose(along(along(along(fsp.stdtr, 0), 0), 1)(v, t), density, rtol=1e-9)
 
 
+@pytest.mark.parametrize("name", ["jve", "yve", "ive"])
+@pytest.mark.parametrize("z", [1.3 + 0.4j, 900.0 + 3.0j, 0.3 - 700.0j])
+def test_orders_of_scaled_bessel_functions_at_complex_points(name, z):
+    """Such a function is analytic in the order, but not in a complex z."""
+    fun = getattr(fsp, name)
+    of_order = lambda v: getattr(scipy.special, name)(v, z)
+    slope = lambda v: jvp(lambda v: fun(v, z), (v,), (1.0,))[1]
+    size, step = abs(of_order(1.7)), 1e-4
+    assert abs(slope(1.7) - (of_order(1.7 + step) - of_order(1.7 - step)) / (2 * step)) < 1e-6 * size
+    assert abs(jvp(slope, (1.7,), (1.0,))[1] - (slope(1.7 + step) - slope(1.7 - step)) / (2 * step)) < 1e-6 * size
+    with pytest.raises(NotDifferentiableError, match="no derivative in complex z, got a traced complex z"):
+        jvp(lambda x: fun(1.7, x + 1j), (z.real,), (1.0,))
+
+
 def test_complex_airye_has_no_derivative():
     with pytest.raises(NotDifferentiableError, match="no derivative in complex z, got a traced complex z"):
         jvp(lambda z: scipy.special.airye(z)[0], (1.0 + 1.0j,), (1.0 + 0.0j,))

@@ -130,9 +130,18 @@ class _BackwardRun:
 
     def _integrate_between(self, state: Any, start: float, stop: float) -> Any:
         n = self.flow.size
+        if not np.isfinite(state).all():  # SciPy's solvers would shorten their steps without end
+            return np.full_like(state, np.nan)
 
         def slope(t: Any, x: Any) -> Any:
-            return -self._cotangents(float(t), self._state_at(t), x[:n])
+            found = -self._cotangents(float(t), self._state_at(t), x[:n])
+            if np.isfinite(x).all() and not np.isfinite(found).all():
+                raise ConvergenceError(
+                    f"{_CALL}: the adjoint equation was not solved: the right-hand side must have finite derivatives, "
+                    f"got others at t={float(t):.6g}, where the state is {self._state_at(t)}. Choose the argument "
+                    "first: where(y > 0, sqrt(where(y > 0, y, 1.0)), 0.0)."
+                )
+            return found
 
         def matrix(t: Any, x: Any) -> Any:
             found = np.zeros((len(x), len(x)))

@@ -69,7 +69,7 @@ class Steps(NamedTuple):
     def jacobians(self) -> Any:
         """Return the Jacobian at each stage, ``(N, s, n, n)``."""
         n = self.Y.shape[-1]
-        found, basis, at_once = np.empty((*self.Y.shape, n)), np.eye(n), max(1, _MAX_ENTRIES // self.Y.size)
+        found, basis, at_once = np.empty((*self.Y.shape, n)), np.eye(n), max(1, _MAX_ENTRIES // max(1, self.Y.size))
         column = vmap(lambda seed: self.jacobian_products(np.broadcast_to(seed, self.Y.shape)))
         for j in range(0, n, at_once):
             found[..., j : j + at_once] = np.moveaxis(column(basis[j : j + at_once]), 0, -1)
@@ -214,7 +214,7 @@ def _warn_if_unstable(J: Any, lengths: Any) -> None:
     The growth of a derivative in a step is a polynomial of the length times the Jacobian, which is far from the
     exponential function then. The error control of a solver sees this only where the solution itself moves.
     """
-    sizes = lengths * np.abs(J).sum(-1).max(-1)  # a norm, not below the spectral radius
+    sizes = lengths * np.abs(J).sum(-1).max(-1, initial=0.0)  # a norm, not below the spectral radius
     found = np.flatnonzero((sizes > _UNSTABLE) & np.isfinite(sizes))
     if not len(found):
         return

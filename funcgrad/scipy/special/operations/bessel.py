@@ -219,12 +219,6 @@ hankel2_in_order: Operation = _in_order("hankel2_in_order", _by_differences("han
 # ---- real orders -------------------------------------------------------------------------------------------
 
 
-def _real_only(name: str, rule: Callable[..., Any]) -> Callable[..., Any]:
-    """Return ``rule``, but raise for complex arguments: a scaling by ``exp(-abs(part of z))`` is not analytic."""
-    refuse = refused(name, "complex z", "The scaling is not analytic: take the function without it")
-    return lambda x, y, ans: refuse() if is_complex(y) else rule(x, y)
-
-
 def _bessel(name: str, in_order: Operation, sign: int, factor: float = 0.5) -> Operation:
     made: Operation = scipy_operation(
         name, dx=lambda x, y: in_order(x, y, order=1), dy=lambda x, y: _pair(made, sign, factor)(x, y)
@@ -233,8 +227,22 @@ def _bessel(name: str, in_order: Operation, sign: int, factor: float = 0.5) -> O
 
 
 def _scaled(name: str, in_order: Operation, slope: Callable[..., Any]) -> Operation:
-    """Define a scaled function, from derivatives in the order and in a real argument."""
-    return scipy_operation(name, dx=_real_only(name, lambda x, y: in_order(x, y, order=1)), dy=_real_only(name, slope))
+    """Define a scaled function, from derivatives in the order and in a real argument.
+
+    A scaling by ``exp(-abs(part of z))`` is not analytic in a complex z.
+    """
+    refuse = refused(name, "complex z", "The scaling is not analytic: take the function without it")
+    at_complex: Operation = pointwise(
+        f"{name}_in_order_at_complex",
+        _by_differences(name, regular=name != "yve"),
+        lambda v, z, *, order: at_complex(v, z, order=order + 1),
+        refuse,
+    )
+    return scipy_operation(
+        name,
+        dx=lambda x, y, ans: (at_complex if is_complex(y) else in_order)(x, y, order=1),
+        dy=lambda x, y, ans: refuse() if is_complex(y) else slope(x, y),
+    )
 
 
 jv: Operation = _bessel("jv", jv_in_order, -1)
