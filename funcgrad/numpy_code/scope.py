@@ -25,9 +25,9 @@ from funcgrad.core import Tracer
 from funcgrad.numpy.concretization import check_text
 from funcgrad.numpy_code.calls import call_name, source_name, with_calls
 from funcgrad.numpy_code.conversions import as_format_string, as_writable
-from funcgrad.numpy_code.libraries import package_of
+from funcgrad.numpy_code.libraries import is_mirrored, package_of
 from funcgrad.numpy_code.members import can_become_stale, is_up_to_date
-from funcgrad.numpy_code.names import is_mirrored, replacement_in_calls
+from funcgrad.numpy_code.names import replacement_in_calls
 from funcgrad.numpy_code.reading import READER_MODULES, TABLE_CLASSES
 from funcgrad.numpy_code.replacements import current_run
 from funcgrad.numpy_code.xarrays import MISSING_OVERRIDES

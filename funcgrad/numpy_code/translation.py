@@ -44,14 +44,13 @@ from funcgrad.numpy_code.examples import is_public, with_example_loop
 from funcgrad.numpy_code.functions import has_same_values, rebuild, rebuild_lru_cache, rebuild_singledispatch
 from funcgrad.numpy_code.holders import HOLDERS
 from funcgrad.numpy_code.kernels import MODULES_WITH_REPLACEMENTS, kernel, with_wrapper
-from funcgrad.numpy_code.libraries import KEPT_PACKAGES, REBUILT_METHODS, is_kept, package_of
+from funcgrad.numpy_code.libraries import KEPT_PACKAGES, REBUILT_METHODS, is_kept, is_mirrored, module_of, package_of
 from funcgrad.numpy_code.mathematics import NUMBER_MODULES
 from funcgrad.numpy_code.names import (
     Elementwise,
     MirrorModule,
     called_class,
     counterpart,
-    is_mirrored,
     original_module,
     public_modules_of,
 )
@@ -214,7 +213,7 @@ class Translator:
         return rebuild(fun, self)[0]
 
     def _function(self, value: FunctionType) -> tuple[Any, bool]:
-        if value.__module__ in MODULES_WITH_REPLACEMENTS:
+        if module_of(value) in MODULES_WITH_REPLACEMENTS:
             return self._scipy_function(value)
         ours = rebuild_singledispatch(value, self)
         if ours is not None:
@@ -442,7 +441,7 @@ def _is_array_module(module: Any) -> bool:
 
 def _is_kept(value: Any) -> bool:
     """Whether a function or class belongs to a package that is not rebuilt."""
-    module = getattr(value, "__module__", None)
+    module = module_of(value)
     return package_of(module) == "numpy" or is_kept(module)
 
 
@@ -450,7 +449,7 @@ def _is_rebuilt(value: Any) -> bool:
     """Whether to rebuild a function: not an operation, not of a known library, without counterpart in funcgrad."""
     if isinstance(getattr(value, "primitive", None), Primitive):
         return False  # it computes with plain arrays, and its derivative comes from its rules
-    module = getattr(value, "__module__", None)
+    module = module_of(value)
     if not isinstance(module, str):
         return True  # compiled from a text
     if is_kept(module):
