@@ -18,7 +18,7 @@ _LIBRARIES = (
 KEPT_PACKAGES = (sys.stdlib_module_names - set(NUMBER_MODULES) - {"__main__"}).union(_LIBRARIES.split())
 #: Code of kept packages that is rebuilt all the same, because it gives numbers to ``math``, or arrays to NumPy, SciPy
 #: and pandas: the names of modules, and of methods.
-REBUILT_MODULES = frozenset(("random", "xarray.core.missing", "xarray.computation.fit"))
+REBUILT_MODULES = frozenset(("matplotlib.mlab", "random", "xarray.core.missing", "xarray.computation.fit"))
 REBUILT_METHODS = frozenset(
     ("_weighted_quantile", "bfill", "curvefit", "ffill", "interp", "interpolate_na", "to_pandas", "to_series")
 )

@@ -51,6 +51,13 @@ def from_imports_of_its_own(x):
     return sum(frame["a"].std() for frame in frames)
 
 
+def like_a_column(column):
+    """Return a sum of arrays that NumPy makes from a column."""
+    made = np.add(column, 1.0, out=np.empty_like(column)) + np.zeros_like(column) + np.ones_like(column)
+    made += np.full_like(column, column.iloc[0]) * np.copy(column) + np.hypot(column, column.values)
+    return made + np.ascontiguousarray(column) * np.asfortranarray(column) + np.asanyarray(column) ** 2
+
+
 def copies_of_constants(x):
     values, column = CONSTANT.values.copy(), CONSTANT["b"].to_numpy().copy()
     values[1] = x[1, :2]
@@ -72,6 +79,7 @@ MADE = {
     "semicovariance": lambda x: (with_missing(x).dropna() * (with_missing(x).dropna() < 0)).cov().iloc[0, 1],
     "apply": lambda x: named(x).apply(lambda column: column.mean() ** 2).std(),
     "apply to rows": lambda x: named(x).apply(lambda row: row["a"] * row["c"], axis=1).prod(),
+    "arrays like a column": lambda x: like_a_column(named(x)["b"]) @ x[:, 0],
     "rows from columns": lambda x: named(x).apply(lambda row: row / row.sum(), axis="columns")["a"].prod(),
     "apply to numbers": lambda x: pd.Series(x[0]).apply(lambda v: v**2).sum(),
     "one number": lambda x: (pd.Series(x[0, 0], index=[0, 1]) * np.array([2.0, 3.0])).sum(),
