@@ -75,7 +75,7 @@ def _finding_missing(fun: Any) -> Any:
 
 
 def _without_missing(fun: Any) -> Any:
-    """Return a function of arrays of pandas such that it leaves out missing numbers of a traced array, too."""
+    """Return a function of arrays of pandas such that it takes a traced array, which pandas before 3.1 converts."""
 
     @wraps(fun)
     def call(values: Any, *, axis: Any = None, skipna: bool = True, **kwargs: Any) -> Any:

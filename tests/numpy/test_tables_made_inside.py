@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from helpers import differences
-from pandas import DataFrame
+from pandas import DataFrame, MultiIndex
 from pandas.core import nanops
 
 from funcgrad import grad, value_and_grad, vmap
@@ -71,7 +71,7 @@ def matrices_of_a_class(x):
 
 def labels_of_class_methods(x):
     weights = np.ones(3)
-    labels = pd.MultiIndex.from_product([[0, 1], [2, 3]])
+    labels = MultiIndex.from_product([[0, 1], [2, 3]])
     return pd.Series(x[:, 0] * weights.dot(x[0]), index=labels).loc[1].prod()
 
 
@@ -108,7 +108,7 @@ MADE = {
     "matrices of a class": matrices_of_a_class,
     "labels of class methods": labels_of_class_methods,
     "lists as columns": lists_as_columns,
-    "means without missing numbers": lambda x: nanops.nanmean(x * x, axis=0).prod() + nanops.nansum(x[0]),
+    "means without missing numbers": lambda x: nanops.nanmean(x[0] * x[1], axis=0) + nanops.nansum(x[0]),
     "rows from columns": lambda x: named(x).apply(lambda row: row / row.sum(), axis="columns")["a"].prod(),
     "apply to numbers": lambda x: pd.Series(x[0]).apply(lambda v: v**2).sum(),
     "one number": lambda x: (pd.Series(x[0, 0], index=[0, 1]) * np.array([2.0, 3.0])).sum(),
