@@ -235,10 +235,12 @@ def takes_over_operators(x: Any) -> bool:
         (True, False)
     """
     kind = type(x)
-    if issubclass(kind, (np.ndarray, np.generic, Number, Sequence)) or is_table_class(kind) or hasattr(kind, "tocsr"):
+    if issubclass(kind, (np.ndarray, np.generic, Number, Sequence)) or is_table_class(kind):
         return False
     if hasattr(kind, "__array_ufunc__"):
         return True
+    if hasattr(kind, "tocsr"):  # a sparse matrix of SciPy, whose code takes no traced values
+        return False
     return getattr(x, "__array_priority__", 0.0) > 0.0 or not hasattr(kind, "__array__")
 
 

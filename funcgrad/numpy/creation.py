@@ -298,6 +298,7 @@ def asanyarray(
         kept = dtype is None or (a.has_fields and np.dtype(dtype) == a.dtype)  # type: ignore[attr-defined]
         made: Any = a if kept else a.astype(dtype)  # type: ignore[attr-defined]
         return made.copy() if copy else made
+    a = _without_labels(a)
     if _needs_conversion_here(a):
         return asarray(a, dtype, order, device=device, copy=copy)
     try:
@@ -313,6 +314,7 @@ def ascontiguousarray(a: ArrayLike, dtype: Any = None) -> Array:
         >>> fnp.ascontiguousarray(2.0)
         array([2.])
     """
+    a = _without_labels(a)
     return (
         array(a, dtype, copy=None, order="C", ndmin=1) if _needs_conversion_here(a) else np.ascontiguousarray(a, dtype)
     )
@@ -325,6 +327,7 @@ def asfortranarray(a: ArrayLike, dtype: Any = None) -> Array:
         >>> fnp.asfortranarray([[1, 2]]).flags.f_contiguous
         True
     """
+    a = _without_labels(a)
     return array(a, dtype, copy=None, order="F", ndmin=1) if _needs_conversion_here(a) else np.asfortranarray(a, dtype)
 
 
@@ -335,6 +338,7 @@ def copy(a: ArrayLike, order: Any = "K", subok: Any = False) -> Array:
         >>> fnp.copy([1.0, 2.0])
         array([1., 2.])
     """
+    a = _without_labels(a)
     return _copy_in_order(asarray(a), order) if _needs_conversion_here(a) else as_buffer(np.copy(a, order, subok))
 
 
@@ -471,6 +475,7 @@ def full(shape: Any, fill_value: ArrayLike, dtype: Any = None, order: Any = "C",
     floating = dtype is not None and np.dtype(dtype).kind in "fc"
     if floating:
         fill_value = with_float_numbers(fill_value)
+    fill_value = _without_labels(fill_value)
     if not _needs_conversion_here(fill_value):
         if floating:
             check_text(fill_value)
@@ -509,6 +514,7 @@ def zeros_like(
         >>> fnp.zeros_like(np.ones(2, np.float32))
         array([0., 0.], dtype=float32)
     """
+    a = _without_labels(a)
     if _needs_conversion_here(a):
         return as_buffer(_full_like(a, 0, dtype, order, shape))
     return as_buffer(np.zeros_like(a, dtype, order, subok, shape, device=device))
@@ -523,6 +529,7 @@ def ones_like(
         >>> fnp.ones_like([[1, 2]])
         array([[1, 1]])
     """
+    a = _without_labels(a)
     if _needs_conversion_here(a):
         return as_buffer(_full_like(a, 1, dtype, order, shape))
     return as_buffer(np.ones_like(a, dtype, order, subok, shape, device=device))
@@ -544,6 +551,7 @@ def empty_like(
         >>> fnp.empty_like(np.ones((2, 3)), shape=4).shape
         (4,)
     """
+    prototype = _without_labels(prototype)
     if _needs_conversion_here(prototype):
         return as_buffer(_full_like(prototype, 0, dtype, order, shape))
     return as_buffer(np.empty_like(prototype, dtype, order, subok, shape, device=device))
@@ -571,6 +579,7 @@ def full_like(
         >>> grad(lambda c: fnp.sum(fnp.full_like(np.zeros(4), c)))(2.0)
         np.float64(4.0)
     """
+    a, fill_value = _without_labels(a), _without_labels(fill_value)
     if not _needs_conversion_here(a) and not _needs_conversion_here(fill_value):
         return as_buffer(np.full_like(a, fill_value, dtype, order, subok, shape, device=device))
     if not _needs_conversion_here(fill_value):

@@ -242,7 +242,7 @@ def repeat(a: ArrayLike, repeats: Any, axis: Axis = None) -> Array:
         return in_c_order(_gather(a, axis, places))
     before, after = have[:axis], have[axis + 1 :]
     apart = reshape(a, to=(*before, have[axis], 1, *after))
-    spread = broadcast_to(apart, to=(*before, have[axis], operator.index(repeats), *after))
+    spread = broadcast_to(apart, to=(*before, have[axis], int(repeats), *after))
     return in_c_order(reshape(spread, to=(*before, places.size, *after)))
 
 

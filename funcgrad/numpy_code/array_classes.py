@@ -237,12 +237,16 @@ class ArrayObject(Proxy, metaclass=_ArrayClass):
             args: the arguments.
             kwargs: the keyword arguments.
         """
-        if type(numpys._implementation) is FunctionType:
+        places = () if numpys.__module__ == "numpy.fft" else _OF_PLAIN_ARRAYS.get(numpys.__name__)
+        if places is None and type(numpys._implementation) is FunctionType:
             return self.rebuilt_function(numpys._implementation)(*args, **kwargs)
         found = own(*_arrays_in(args), **{name: _arrays_in(x) for name, x in kwargs.items()})
+        if places is not None:
+            given = [*args, *kwargs.values()]
+            return _with_class(found, given[numpys.__name__ in ("lstsq", "solve")], places)
         if numpys.__name__ == "concatenate":  # the result has no attributes, and the class of the highest priority
             return type(self).of_array(found, None) if self.priority > 0 else found
-        return self._like(found) if numpys.__name__ in _COMPILED_WITH_CLASS else found
+        return self._like(found) if numpys.__name__ in _COMPILED_WITH_CLASS and found.shape else found
 
     def _member(self, name: str) -> Any:
         """Return the attribute or method of this name that ``ndarray`` has."""
@@ -398,6 +402,22 @@ def _arrays_in(x: Any) -> Any:
 
 #: Compiled functions of NumPy whose results have the class of the arguments.
 _COMPILED_WITH_CLASS = frozenset(("dot", "empty_like", "inner"))
+#: Functions whose Python code computes with plain arrays, and the results that it gives the class of an argument.
+_OF_PLAIN_ARRAYS: dict[str, tuple[int, ...]] = {
+    **dict.fromkeys(("cross", "det", "eigvals", "eigvalsh", "einsum", "slogdet"), ()),
+    **{"cholesky": (0,), "inv": (0,), "solve": (0,), "eig": (1,), "eigh": (1,)},
+    **{"qr": (0, 1), "lstsq": (0, 1), "svd": (0, 2)},
+}
+
+
+def _with_class(found: Any, owner: Any, places: tuple[int, ...]) -> Any:
+    """Return results with those at some places as arrays of the class of ``owner``, an argument."""
+    if not isinstance(owner, ArrayObject):
+        return found
+    if not isinstance(found, tuple):  # also R of ``qr``; singular values have no class
+        return owner.__array_wrap__(found) if 0 in places and 2 not in places else found
+    parts = [owner.__array_wrap__(part) if i in places else part for i, part in enumerate(found)]
+    return type(found)(*parts) if hasattr(found, "_fields") else tuple(parts)
 
 
 def _set_operator(name: str, ufunc: str) -> None:
@@ -439,7 +459,10 @@ def _set_member(name: str) -> None:
     """Give arrays of a program's classes the attribute or method of ``ndarray`` with this name."""
 
     def put(self: ArrayObject, value: Any) -> None:
-        setattr(self._val, name, array_of(value))
+        if name == "shape":  # that of this object only: the array of which it is a view keeps its own
+            self._val = fnp.reshape(self._val, value, copy=False)
+        else:
+            setattr(self._val, name, array_of(value))
 
     setattr(ArrayObject, name, property(lambda self: self._member(name), put))
 

@@ -21,14 +21,14 @@ _ORDINARY = PLAIN_TYPES | {Tracer, np.ndarray}
 
 
 def defines_functions(kind: type) -> bool:
-    """Whether a class computes NumPy's functions itself, by ``__array_function__``.
+    """Whether a class computes NumPy's functions itself, by ``__array_function__``, or must not lose its arithmetic.
 
     Example:
         >>> defines_functions(np.ndarray), defines_functions(np.ma.MaskedArray)
         (False, False)
     """
     if issubclass(kind, Proxy):
-        return getattr(kind, "has_own_functions", False)
+        return getattr(kind, "has_own_functions", False) or getattr(kind, "has_own_arithmetic", False)
     known = kind in _ORDINARY or issubclass(kind, (type, Tracer)) or is_table_class(kind)
     return not known and getattr(kind, "__array_function__", None) not in (None, np.ndarray.__array_function__)
 

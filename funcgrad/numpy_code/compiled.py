@@ -13,6 +13,7 @@ from types import BuiltinFunctionType
 from typing import Any, NoReturn
 
 import funcgrad.numpy as fnp
+from funcgrad.backend import is_table_class, values_of
 from funcgrad.core import READ_ONLY, Tracer, describe
 from funcgrad.errors import ConversionError
 from funcgrad.numpy.plain_values.hints import user_line
@@ -37,15 +38,18 @@ def is_compiled(value: Any, is_kept: Callable[[Any], bool]) -> bool:
 
 
 def python_counterpart(fun: Any) -> Any:
-    """Return the function of the same name from the module with the suffix ``_python``; else None.
+    """Return the function of the same name in Python that the package of a compiled function has; else None.
 
-    Packages with compiled loops have such modules for users who cannot compile, and for their tests.
+    It is in the module whose name has the suffix ``_python``, or in the module ``slow`` of the package. Packages with
+    compiled loops have such modules for users who cannot compile, for other dtypes, and for their tests.
     """
     home = getattr(fun, "__module__", None)
-    name = f"{home}_python"
-    if not isinstance(home, str) or "." not in home or sys.modules.get(home) is None or find_spec(name) is None:
+    if not isinstance(home, str) or "." not in home or sys.modules.get(home) is None:
         return None
-    return getattr(import_module(name), getattr(fun, "__name__", ""), None)
+    package = home.partition(".")[0]
+    names = [name for name in (f"{home}_python", f"{package}.slow") if find_spec(name) is not None]
+    found = [getattr(import_module(name), getattr(fun, "__name__", ""), None) for name in names]
+    return next((x for x in found if x is not None and x is not fun), None)
 
 
 def wrap_compiled(fun: Any, traced_form: Any = None) -> Any:
@@ -66,10 +70,16 @@ def wrap_compiled(fun: Any, traced_form: Any = None) -> Any:
             if ours is not None:
                 return ours(*args, **kwargs)
             refuse(fun, given)
+        if ours is not None and any(is_table_class(type(x)) for x in given):  # whose values may be traced
+            return call(*map(_without_labels, args), **{name: _without_labels(x) for name, x in kwargs.items()})
         found = fun(*map(_unwrapped, args), **{name: _unwrapped(x) for name, x in kwargs.items()})
         return Factors(found) if type(found).__name__ == "SuperLU" else as_traceable(found)
 
     return _Choice(fun, call) if type(fun).__name__ == "fused_cython_function" else call
+
+
+def _without_labels(x: Any) -> Any:
+    return values_of(x) if is_table_class(type(x)) else x
 
 
 class _Choice:

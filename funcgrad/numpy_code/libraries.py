@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from types import FunctionType
 from typing import Any
 
 from funcgrad.numpy_code.mathematics import NUMBER_MODULES
@@ -17,7 +18,7 @@ _LIBRARIES = (
 KEPT_PACKAGES = (sys.stdlib_module_names - set(NUMBER_MODULES) - {"__main__"}).union(_LIBRARIES.split())
 #: Code of kept packages that is rebuilt all the same, because it gives numbers to ``math``, or arrays to NumPy, SciPy
 #: and pandas: the names of modules, and of methods.
-REBUILT_MODULES = frozenset(("random", "xarray.core.missing", "xarray.computation.fit"))
+REBUILT_MODULES = frozenset(("matplotlib.mlab", "random", "xarray.core.missing", "xarray.computation.fit"))
 REBUILT_METHODS = frozenset(
     ("_weighted_quantile", "bfill", "curvefit", "ffill", "interp", "interpolate_na", "to_pandas", "to_series")
 )
@@ -31,6 +32,29 @@ def is_kept(module: Any) -> bool:
         (True, False, False)
     """
     return package_of(module) in KEPT_PACKAGES and module not in REBUILT_MODULES
+
+
+def module_of(value: Any) -> Any:
+    """Return the name of the module that a function or class is from.
+
+    ``functools.wraps(np.array)`` gives a program's function the module of NumPy's; the code shows where it is from.
+
+    Example:
+        >>> from functools import wraps
+        >>> import numpy as np
+        >>> module_of(wraps(np.array)(lambda x: x)) == __name__, module_of(np.array), module_of(np.average)
+        (True, 'numpy', 'numpy')
+    """
+    named = getattr(value, "__module__", None)
+    if type(value) is not FunctionType:
+        return named
+    defined = value.__globals__.get("__name__")
+    return named if not isinstance(defined, str) or is_mirrored(defined) or is_kept(defined) else defined
+
+
+def is_mirrored(module: str) -> bool:
+    """Whether names of ``module`` have counterparts: a module of NumPy or SciPy, or ``math`` and its like."""
+    return module.partition(".")[0] in ("numpy", "scipy") or module in NUMBER_MODULES
 
 
 def package_of(module: Any) -> str | None:

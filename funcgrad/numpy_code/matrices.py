@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import funcgrad.numpy as fnp
-from funcgrad.backend import is_table_class
+from funcgrad.backend import is_table_class, values_of
 from funcgrad.core import Tracer, describe
 from funcgrad.errors import ConversionError
 from funcgrad.numpy.plain_values.hints import user_line
@@ -63,7 +63,11 @@ def accepting_objects(home: str, name: str, operation: Any) -> Any:
                 return operation(**kwargs)
             if name in _OF_OBJECTS and (found := getattr(kind, "call_function", None)) is not None:
                 return _sorted(x, *args, **kwargs) if name == "sort" else found(x, name, operation, (x, *args), kwargs)
-            return (getattr(np, name) if name in _OF_TABLES and is_table_class(kind) else operation)(x, *args, **kwargs)
+            if name not in _OF_TABLES or not is_table_class(kind):
+                return operation(x, *args, **kwargs)
+            if name == "clip" and hasattr(kind, "dims"):  # xarray's method has another signature
+                return x.copy(data=operation(values_of(x), *args, **kwargs))
+            return getattr(np, name)(x, *args, **kwargs)
 
     elif name in _MATRIX_FUNCTIONS.get(home, ()):
 

@@ -30,6 +30,7 @@ from funcgrad.numpy_code.conversions import (
     with_writable_results,
 )
 from funcgrad.numpy_code.examples import with_example_loop
+from funcgrad.numpy_code.libraries import is_mirrored
 from funcgrad.numpy_code.mathematics import NUMBER_MODULES, python_function
 from funcgrad.numpy_code.matrices import accepting_objects, matrix_from_data, multiply
 from funcgrad.numpy_code.metaclasses import members_of
@@ -40,11 +41,6 @@ from funcgrad.numpy_code.replacements import current_run
 from funcgrad.numpy_code.sparse.dimensions import expand_dims
 from funcgrad.numpy_code.sparse.objects import with_scipy_format
 from funcgrad.writable import Proxy
-
-
-def is_mirrored(module: str) -> bool:
-    """Whether names of ``module`` have counterparts: a module of NumPy or SciPy, or ``math`` and its like."""
-    return module.partition(".")[0] in ("numpy", "scipy") or module in NUMBER_MODULES
 
 
 @cache

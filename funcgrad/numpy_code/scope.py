@@ -27,9 +27,9 @@ from funcgrad.numpy_code.calls import call_name, names_owner, owner_name, source
 from funcgrad.numpy_code.class_methods import has_methods, methods_of
 from funcgrad.numpy_code.conversions import as_writable
 from funcgrad.numpy_code.joined_texts import format_of, join_of, join_parts
-from funcgrad.numpy_code.libraries import package_of
+from funcgrad.numpy_code.libraries import is_mirrored, package_of
 from funcgrad.numpy_code.members import can_become_stale, is_up_to_date
-from funcgrad.numpy_code.names import is_mirrored, replacement_by_name, replacement_in_calls
+from funcgrad.numpy_code.names import replacement_by_name, replacement_in_calls
 from funcgrad.numpy_code.reading import READER_MODULES, TABLE_CLASSES
 from funcgrad.numpy_code.replacements import current_run
 from funcgrad.numpy_code.xarrays import MISSING_OVERRIDES

@@ -22,6 +22,7 @@ __all__ = ["function_of_pandas", "function_of_xarray"]
 #: Functions of pandas that sort numbers into classes, and functions whose tables a program may write to.
 _CLASSIFYING = frozenset(("cut", "qcut"))
 _FINDING_MISSING = frozenset(("isna", "isnull", "notna", "notnull"))
+_LEAVING_OUT_MISSING = frozenset(("nanmax", "nanmean", "nanmedian", "nanmin", "nansum"))
 _MAKING_TABLES = frozenset(("concat", "crosstab", "melt", "merge", "merge_asof", "merge_ordered", "pivot_table"))
 
 
@@ -46,11 +47,18 @@ def _with_constant_labels(cls: Any) -> Any:
             return np.array(x._val)
         refuse_conversion(x, f"pandas.{cls.__name__}(x)")
 
-    @wraps(cls, updated=())
-    def made(*args: Any, **kwargs: Any) -> Any:
-        return cls(*map(plain, args), **{name: plain(x) for name, x in kwargs.items()})
+    def with_plain(fun: Any) -> Any:
+        @wraps(fun, updated=())
+        def made(*args: Any, **kwargs: Any) -> Any:
+            return fun(*map(plain, args), **{name: plain(x) for name, x in kwargs.items()})
 
-    return made
+        return made
+
+    found = with_plain(cls)
+    for name in dir(cls):
+        if name.startswith("from_"):  # class methods
+            setattr(found, name, with_plain(getattr(cls, name)))
+    return found
 
 
 def _finding_missing(fun: Any) -> Any:
@@ -62,6 +70,18 @@ def _finding_missing(fun: Any) -> Any:
             return fun(obj)
         missing = unbatched_if_equal(fnp.isnan(obj))
         return fnp.logical_not(missing) if "not" in fun.__name__ else missing
+
+    return call
+
+
+def _without_missing(fun: Any) -> Any:
+    """Return a function of arrays of pandas such that it takes a traced array, which pandas before 3.1 converts."""
+
+    @wraps(fun)
+    def call(values: Any, *, axis: Any = None, skipna: bool = True, **kwargs: Any) -> Any:
+        if not isinstance(values, Tracer) or not skipna or kwargs:
+            return fun(values, axis=axis, skipna=skipna, **kwargs)
+        return getattr(fnp, fun.__name__)(values, axis=axis)
 
     return call
 
@@ -81,6 +101,8 @@ def function_of_pandas(fun: Any) -> Any:
         return _with_constant_labels(fun)
     if name in _FINDING_MISSING:
         return _finding_missing(fun)
+    if name in _LEAVING_OUT_MISSING:
+        return _without_missing(fun)
     reads = name.startswith("read_") or name == "to_numeric"
     if not reads and (name not in _CLASSIFYING | _MAKING_TABLES or isinstance(fun, type)):
         return fun

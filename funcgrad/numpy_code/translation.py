@@ -46,14 +46,13 @@ from funcgrad.numpy_code.examples import is_public, with_example_loop
 from funcgrad.numpy_code.functions import has_same_values, rebuild, rebuild_lru_cache, rebuild_singledispatch
 from funcgrad.numpy_code.holders import HOLDERS
 from funcgrad.numpy_code.kernels.table import MODULES_WITH_REPLACEMENTS, kernel, with_wrapper
-from funcgrad.numpy_code.libraries import KEPT_PACKAGES, REBUILT_METHODS, is_kept, package_of
+from funcgrad.numpy_code.libraries import KEPT_PACKAGES, REBUILT_METHODS, is_kept, is_mirrored, module_of, package_of
 from funcgrad.numpy_code.mathematics import NUMBER_MODULES
 from funcgrad.numpy_code.names import (
     Elementwise,
     MirrorModule,
     called_class,
     counterpart,
-    is_mirrored,
     original_module,
     public_modules_of,
 )
@@ -216,7 +215,7 @@ class Translator:
         return rebuild(fun, self)[0]
 
     def _function(self, value: FunctionType) -> tuple[Any, bool]:
-        if value.__module__ in MODULES_WITH_REPLACEMENTS:
+        if module_of(value) in MODULES_WITH_REPLACEMENTS:
             return self._scipy_function(value)
         ours = rebuild_singledispatch(value, self)
         if ours is not None:
@@ -346,10 +345,8 @@ class Translator:
     def _other(self, value: Any, kind: type) -> tuple[Any, bool]:
         """Return the replacement for an object that is not a function, class, module, array or container."""
         if kind is BuiltinFunctionType and isinstance(value.__self__, (ModuleType, type, type(None))):
-            built = self.functions.get(value)
-            if built is None:
-                self.functions.put(value, built := _builtin(value, self))
-            return built, True
+            known = self.functions.get(value)
+            return self._builtin(value) if known is None else (known, True)
         known = self.memo().get(id(value))
         if known is not None:
             return known[1], False
@@ -372,8 +369,7 @@ class Translator:
             cls = class_of(kind, self, _is_kept)  # a distribution
             return self._memoise(value, objects.Distribution(ours, make_viewer(kind, cls, self)(value)))
         if is_compiled(value, _is_kept_function):
-            traced_form = python_counterpart(value)
-            return wrap_compiled(value, None if traced_form is None else self(traced_form)[0]), traced_form is None
+            return _compiled(value, self)
         if (
             has_rebuilt_class(value)
             or isinstance(value, Proxy)
@@ -382,6 +378,17 @@ class Translator:
         ):
             return value, False
         return self._user_object(value, kind)
+
+    def _builtin(self, value: Any) -> tuple[Any, bool]:
+        """Return the replacement for a function written in C."""
+        ours, lasts = reading.function_of_texts(counterpart(value)), True
+        if ours is value and is_compiled(value, _is_kept_function):
+            ours, lasts = _compiled(value, self)
+        elif _is_array_module(value.__module__):
+            ours = self.replacement(ours)
+        if lasts:
+            self.functions.put(value, ours)
+        return ours, lasts
 
     def _user_object(self, value: Any, kind: type) -> tuple[Any, bool]:
         """Return the replacement for an object of a user's class."""
@@ -444,7 +451,7 @@ def _is_array_module(module: Any) -> bool:
 
 def _is_kept(value: Any) -> bool:
     """Whether a function or class belongs to a package that is not rebuilt."""
-    module = getattr(value, "__module__", None)
+    module = module_of(value)
     return package_of(module) == "numpy" or is_kept(module)
 
 
@@ -452,7 +459,7 @@ def _is_rebuilt(value: Any) -> bool:
     """Whether to rebuild a function: not an operation, not of a known library, without counterpart in funcgrad."""
     if isinstance(getattr(value, "primitive", None), Primitive):
         return False  # it computes with plain arrays, and its derivative comes from its rules
-    module = getattr(value, "__module__", None)
+    module = module_of(value)
     if not isinstance(module, str):
         return True  # compiled from a text
     if is_kept(module):
@@ -497,12 +504,13 @@ def _method(value: Any, translate: Any) -> Any:
     return MethodType(translate(value.__func__)[0], owner)
 
 
-def _builtin(value: Any, translate: Any) -> Any:
-    """Return the replacement for a function written in C."""
-    ours = reading.function_of_texts(counterpart(value))
-    if ours is value and is_compiled(value, _is_kept_function):
-        return wrap_compiled(value)
-    return translate.replacement(ours) if _is_array_module(value.__module__) else ours
+def _compiled(value: Any, translate: Any) -> tuple[Any, bool]:
+    """Return the replacement for a compiled function of a package, and whether it is valid in every run."""
+    in_python = python_counterpart(value)
+    if in_python is None:
+        return wrap_compiled(value), True
+    traced_form, lasts = translate(in_python)
+    return wrap_compiled(value, traced_form), lasts
 
 
 def _builtin_method(value: Any, translate: Any) -> Any:

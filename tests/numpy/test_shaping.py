@@ -475,3 +475,8 @@ def test_reshape_without_a_copy(name, order):
         else:
             for run in modes:
                 np.testing.assert_array_equal(run(), wanted)
+
+
+def test_repeats_may_be_floats():
+    f = lambda x: fnp.repeat(x, 2.9) @ np.arange(4.0) + fnp.repeat(x[None], np.float64(2.0), axis=0)[1, 0]
+    assert grad(f)(np.ones(2)).tolist() == [2.0, 5.0]

@@ -9,6 +9,8 @@ from types import MethodType
 
 import numpy as np
 import pytest
+import scipy.special
+import scipy.stats
 
 from funcgrad import grad
 
@@ -185,3 +187,37 @@ def test_functions_in_attributes_of_functions():
     counted.vectorized = np.vectorize(lambda owner, x: 3.0 * math.sin(x))  # the next call sees it
     np.testing.assert_allclose(grad(f)(np.zeros(2)), [3.0, 3.0])
     counted.vectorized = np.vectorize(counted.__wrapped__)
+
+
+def tripled(fun):
+    """Decorate a function of a library, whose name and module the result takes over."""
+
+    @functools.wraps(fun)
+    def call(*args, **kwargs):
+        return 3.0 * fun(*args, **kwargs)
+
+    return call
+
+
+#: Functions of this module that are named like the functions of libraries that they call.
+NAMED_LIKE_OTHERS = {
+    fun.__name__: tripled(fun) for fun in (np.array, math.sin, scipy.special.stdtr, scipy.stats.boxcox_llf)
+}
+data = np.array([0.5, 1.3, 2.4])
+
+
+@pytest.mark.parametrize(
+    ("name", "args"),
+    [
+        ("array", lambda x: ([x, x * x],)),
+        ("sin", lambda x: (x,)),
+        ("stdtr", lambda x: (3.0, x)),
+        ("boxcox_llf", lambda x: (x, data)),
+    ],
+)
+def test_function_that_takes_over_the_name_of_a_library_function(name, args):
+    def f(x):
+        return np.sum(NAMED_LIKE_OTHERS[name](*args(x)))
+
+    step = 1e-5
+    assert grad(f)(0.7) == pytest.approx((f(0.7 + step) - f(0.7 - step)) / (2 * step), rel=1e-7)

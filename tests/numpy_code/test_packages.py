@@ -6,6 +6,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import sklearn.externals.array_api_compat.numpy.linalg as compat
+from helpers import differences
+from matplotlib import mlab
 
 from funcgrad import grad, hessian, vmap
 from funcgrad.errors import ConversionError
@@ -83,3 +85,9 @@ def test_functions_that_sympy_makes_inside_are_rebuilt():
     f = lambda x: np.linalg.det(lambdify("np.array([[a, 1.0], [2.0, a * a]])")(x))
     assert grad(f)(2.0) == pytest.approx(12.0)
     assert hessian(f)(2.0) == pytest.approx(12.0)
+
+
+def test_spectra_of_matplotlib_are_rebuilt():
+    f = lambda x: mlab.psd(x, NFFT=4)[0] @ np.arange(3.0) + mlab.detrend_linear(x) @ np.arange(8.0)
+    x = np.sin(np.arange(8.0) ** 2)
+    np.testing.assert_allclose(grad(f)(x), differences(f, x, 1e-3), rtol=1e-9, atol=1e-9)

@@ -3,6 +3,7 @@
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from funcgrad import grad
@@ -21,12 +22,13 @@ def _make(name):
         __name__ = name
         __module__ = "twin_package.loops"
         def __call__(self, out, x):
-            x = np.frombuffer(memoryview(x))
+            x = np.frombuffer(memoryview(np.asarray(x)))
             out[:] = np.cumprod(np.full(len(out), x[0]))
             return out
     return cython_function_or_method()
-run, alone = _make("run"), _make("alone")
+run, alone, mean = _make("run"), _make("alone"), _make("mean")
 """
+SLOW = "import numpy as np\ndef mean(out, x):\n    return np.nanmean(x)"
 
 
 @pytest.fixture
@@ -36,6 +38,7 @@ def loops(tmp_path, monkeypatch):
     (package / "__init__.py").write_text("")
     (package / "loops.py").write_text(COMPILED)
     (package / "loops_python.py").write_text(PYTHON)
+    (package / "slow.py").write_text(SLOW)
     monkeypatch.syspath_prepend(str(tmp_path))
     import twin_package.loops
 
@@ -55,3 +58,9 @@ def test_python_version_accepts_traced_values(loops):
     assert grad(f)(x).tolist() == [2.75]
     with pytest.raises(ConversionError, match="it is compiled code"):
         grad(lambda x: loops.alone(np.zeros(3), x).sum())(x)
+
+
+def test_slow_form_accepts_traced_values(loops):
+    x = np.array([0.5, np.nan, 1.5])
+    assert grad(lambda x: loops.mean(None, x))(x).tolist() == [0.5, 0.0, 0.5]
+    assert grad(lambda x: loops.mean(None, pd.Series(x)))(x).tolist() == [0.5, 0.0, 0.5]

@@ -63,6 +63,9 @@ MADE = {
     "identity": lambda x: (x[1] * sparse.identity(3)).sum(),
     "eye_array": lambda x: (x[1] * sparse.eye_array(3) - sparse.eye_array(3) * x[0]).sum(),
     "difference": lambda x: ((sparse.diags([1.0, 2.0], 0) - x[1] * sparse.eye(2)).tocsc() * x).sum(),
+    "dense matrix on the left": lambda x: (
+        (np.identity(2) - sparse.csr_array(np.outer(x, x))) * (np.outer(x, x) + sparse.dia_matrix(np.diag(x)))
+    ).sum(),
     "number on the left": lambda x: ((x[0] * M) * x).sum(),
     "kron of arrays": lambda x: (sparse.kron(np.eye(2), np.ones((1, 2))) * x[0]).sum(),
     "spdiags": lambda x: (sparse.spdiags(np.array([[1.0, 2.0], [3.0, 4.0]]), [0, 1], 2, 2) * x).sum(),

@@ -55,6 +55,7 @@ METHODS = {
     "fillna with a table": lambda x: gaps(x).fillna(WEIGHTS * x[0]),
     "where with a traced number": lambda x: GRID.where(GRID > 0, x[0] ** 2),
     "where with drop": lambda x: line(x**2).where(line(x) > 0, drop=True),
+    "clip by NumPy's function": lambda x: np.clip(line(x**2), 0.5, x[0] + 1.0) * line(x),
     "interpolate_na": lambda x: gaps(x).interpolate_na("t"),
     "interpolate_na by position": lambda x: gaps(x).interpolate_na("t", use_coordinate=False),
     "interpolate_na, extrapolated": lambda x: gaps(x).interpolate_na("t", fill_value="extrapolate"),

@@ -219,6 +219,11 @@ def unlabel_number(out: Any) -> Any:
 CONSTRUCTING_METHODS = frozenset(("from_dict", "from_records"))
 
 
+def _array_in(x: Any) -> Any:
+    """Return the array of an object that represents an array of a program's class; any other value unchanged."""
+    return x.as_array() if issubclass(type(x), Proxy) and hasattr(type(x), "numpy_class") else x
+
+
 def table_constructor(cls: Any) -> Callable[..., Any]:
     """Return a function that constructs tables of ``cls`` and also accepts traced arrays; it has ``from_dict``.
 
@@ -232,6 +237,7 @@ def table_constructor(cls: Any) -> Callable[..., Any]:
         if type(x) is list:
             column = import_module("funcgrad.numpy.tables.columns").column_of_rows(x)
             return x if column is None else column
+        x = _array_in(x)
         if is_buffer(x):
             return np.array(x._val)
         if not issubclass(type(x), Tracer) or not x.ndim:
@@ -241,6 +247,7 @@ def table_constructor(cls: Any) -> Callable[..., Any]:
     def made(*args: Any, **kwargs: Any) -> Any:
         register_loaded()
         frames = import_module("funcgrad.numpy.tables.frames")
+        args, kwargs = tuple(map(_array_in, args)), {name: _array_in(x) for name, x in kwargs.items()}
         data: Any = args[0] if args else kwargs.get("data")
         if type(data) is list and cls.__name__ == "DataFrame" and (rows := frames.matrix_of_rows(data)) is not None:
             data, args = rows, (rows, *args[1:])

@@ -51,6 +51,7 @@ def _apply_with_table(table: Any, ufunc: np.ufunc, args: tuple[Any, ...]) -> Any
     given = []
     for x in args:
         x = as_value(x) if is_sequence(x) else x
+        x = x.held.as_array() if hasattr(type(x), "_from_sequence") and hasattr(x, "held") else x  # ``series.values``
         if isinstance(x, Tracer):
             if not _fits(shape_of(x), table):
                 return NotImplemented

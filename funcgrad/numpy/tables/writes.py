@@ -15,7 +15,7 @@ import numpy as np
 import funcgrad.numpy as fnp
 from funcgrad.core import Tracer
 from funcgrad.numpy.plain_values.concretization import concrete
-from funcgrad.numpy.tables.columns import TracedColumn, column_values, traced_column_of
+from funcgrad.numpy.tables.columns import TracedColumn, column_of_rows, column_values, traced_column_of
 from funcgrad.writable import is_buffer
 
 pd: Any = import_module("pandas")
@@ -90,12 +90,20 @@ def _indexer(name: str) -> Any:
         return base.__getitem__(self, plain_key(key))
 
     def write(self: Any, key: Any, value: Any) -> None:
+        value = _filling(self, key, value)
         if not holds_traced(value):
             base.__setitem__(self, plain_key(key), _as_written(value))
             return
         accept_writes(self.obj)
         base.__setitem__(self, plain_key(key), _as_written(value))
         finish_writes(self.obj)
+
+    def _filling(self: Any, key: Any, value: Any) -> Any:
+        """Return one column for all columns of a frame, which pandas does not write to columns of its own arrays."""
+        if type(value) not in (np.ndarray, Tracer) or fnp.ndim(value) != 2 or value.shape[1] != 1:
+            return value
+        target = read(self, key)
+        return fnp.broadcast_to(value, target.shape) if getattr(target, "ndim", 0) == 2 else value
 
     return type(base.__name__, (base,), {"__getitem__": read, "__setitem__": write})
 
@@ -110,7 +118,9 @@ class WritableTable:
         plain = plain_key(key)
         table: Any = self
         if not holds_traced(value) or not writes_parts(table, plain):
-            super().__setitem__(plain, _as_written(value) if is_buffer(value) else value)  # type: ignore[misc]
+            column = column_of_rows(value) if type(value) is list else None
+            given = _as_written(value) if is_buffer(value) else value
+            super().__setitem__(plain, given if column is None else column)  # type: ignore[misc]
             return
         if isinstance(plain, pd.DataFrame):
             table._update_inplace(table.mask(plain, value))

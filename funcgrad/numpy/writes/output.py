@@ -89,6 +89,8 @@ def write_out(name: str, out: Any, result: Array, casting: Any = "same_kind", *,
     if isinstance(out, Proxy) and (target := out.as_target()) is not out:
         write_out(name, target, result, casting, stretch=stretch)
         return out
+    if backend.is_table_class(type(result)):
+        result = backend.values_of(result)
     shape, have, new = _written_shape(name, out), backend.shape_of(result), backend.dtype_of(result)
     if shape != have and not (stretch and _fits(have, shape)):
         raise ValueError(

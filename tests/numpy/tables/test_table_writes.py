@@ -53,6 +53,9 @@ def rows(x):
     d.iloc[1] = x[2:4]
     d.iloc[4:, 1] = x[4:]
     d.iloc[4:, :] *= np.outer(x[:2], x[:2])
+    d.iloc[:2, :] *= d.iloc[:2, :]
+    d.loc[2:3, :] = x[:2].reshape(2, 1)  # for both columns
+    d.iloc[3:4] = np.array([[3.0]])
     return d
 
 

@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from helpers import differences
-from pandas import DataFrame
+from pandas import DataFrame, MultiIndex
+from pandas.core import nanops
 
 from funcgrad import grad, value_and_grad, vmap
 from funcgrad.errors import ConversionError, ReadOnlyError
@@ -51,6 +52,37 @@ def from_imports_of_its_own(x):
     return sum(frame["a"].std() for frame in frames)
 
 
+def like_a_column(column):
+    """Return a sum of arrays that NumPy makes from a column."""
+    made = np.add(column, 1.0, out=np.empty_like(column)) + np.zeros_like(column) + np.ones_like(column)
+    made += np.full_like(column, column.iloc[0]) * np.copy(column) + np.hypot(column, column.values)
+    return made + np.ascontiguousarray(column) * np.asfortranarray(column) + np.asanyarray(column) ** 2
+
+
+class Design(np.ndarray):
+    """Matrix of numbers with a description, as packages of formulas make."""
+
+
+def matrices_of_a_class(x):
+    design = np.array([x[0], x[1] ** 2]).view(Design)
+    both = pd.DataFrame({"u": design[0], "v": pd.Series(design[1] * 2.0)})
+    return pd.DataFrame(design, columns=list("abc"))["b"].prod() * both["v"].prod()
+
+
+def labels_of_class_methods(x):
+    weights = np.ones(3)
+    labels = MultiIndex.from_product([[0, 1], [2, 3]])
+    return pd.Series(x[:, 0] * weights.dot(x[0]), index=labels).loc[1].prod()
+
+
+def lists_as_columns(x):
+    table = pd.DataFrame(np.zeros((2, 2)), columns=["a", "b"])
+    table["a"] = [x[0, 0], x[1, 1]]
+    table.loc[table.index[1:], "b"] = -np.diff(table["a"].values)
+    table["c"] = table["a"].diff() / table["b"] / x[2, 2]  # 0.0 / 0.0 in the first row
+    return table["c"].sum() + table["b"].sum()
+
+
 def copies_of_constants(x):
     values, column = CONSTANT.values.copy(), CONSTANT["b"].to_numpy().copy()
     values[1] = x[1, :2]
@@ -72,6 +104,11 @@ MADE = {
     "semicovariance": lambda x: (with_missing(x).dropna() * (with_missing(x).dropna() < 0)).cov().iloc[0, 1],
     "apply": lambda x: named(x).apply(lambda column: column.mean() ** 2).std(),
     "apply to rows": lambda x: named(x).apply(lambda row: row["a"] * row["c"], axis=1).prod(),
+    "arrays like a column": lambda x: like_a_column(named(x)["b"]) @ x[:, 0],
+    "matrices of a class": matrices_of_a_class,
+    "labels of class methods": labels_of_class_methods,
+    "lists as columns": lists_as_columns,
+    "means without missing numbers": lambda x: nanops.nanmean(x[0] * x[1], axis=0) + nanops.nansum(x[0]),
     "rows from columns": lambda x: named(x).apply(lambda row: row / row.sum(), axis="columns")["a"].prod(),
     "apply to numbers": lambda x: pd.Series(x[0]).apply(lambda v: v**2).sum(),
     "one number": lambda x: (pd.Series(x[0, 0], index=[0, 1]) * np.array([2.0, 3.0])).sum(),
