@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import builtins
 import sys
 from typing import Any
 
 from funcgrad.numpy_code.mathematics import NUMBER_MODULES
+from funcgrad.numpy_code.metaclasses import members_of
 
 #: Libraries that do not compute with NumPy, or that convert on purpose.
 _LIBRARIES = (
@@ -31,6 +33,24 @@ def is_kept(module: Any) -> bool:
         (True, False, False)
     """
     return package_of(module) in KEPT_PACKAGES and module not in REBUILT_MODULES
+
+
+def home_of(value: Any) -> Any:
+    """Return the name of the module of a function or class; None if it was made by ``exec`` in a scope without a name.
+
+    Python takes such a class for one of its own: code in this scope finds the ``__name__`` of the built-in names.
+
+    Example:
+        >>> home_of(float)
+        'builtins'
+        >>> scope = {}
+        >>> exec("class C: pass", scope)
+        >>> scope["C"].__module__, home_of(scope["C"])
+        ('builtins', None)
+    """
+    home = getattr(value, "__module__", None)
+    is_made = home == "builtins" and isinstance(value, type) and "__module__" in members_of(value)
+    return None if is_made and vars(builtins).get(value.__name__) is not value else home
 
 
 def package_of(module: Any) -> str | None:

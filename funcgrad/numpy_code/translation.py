@@ -44,7 +44,7 @@ from funcgrad.numpy_code.examples import is_public, with_example_loop
 from funcgrad.numpy_code.functions import has_same_values, rebuild, rebuild_lru_cache, rebuild_singledispatch
 from funcgrad.numpy_code.holders import HOLDERS
 from funcgrad.numpy_code.kernels import MODULES_WITH_REPLACEMENTS, kernel, with_wrapper
-from funcgrad.numpy_code.libraries import KEPT_PACKAGES, REBUILT_METHODS, is_kept, package_of
+from funcgrad.numpy_code.libraries import KEPT_PACKAGES, REBUILT_METHODS, home_of, is_kept, package_of
 from funcgrad.numpy_code.mathematics import NUMBER_MODULES
 from funcgrad.numpy_code.names import (
     Elementwise,
@@ -442,8 +442,8 @@ def _is_array_module(module: Any) -> bool:
 
 def _is_kept(value: Any) -> bool:
     """Whether a function or class belongs to a package that is not rebuilt."""
-    module = getattr(value, "__module__", None)
-    return package_of(module) == "numpy" or is_kept(module)
+    home = home_of(value)
+    return package_of(home) == "numpy" or is_kept(home)
 
 
 def _is_rebuilt(value: Any) -> bool:

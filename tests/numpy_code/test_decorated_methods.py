@@ -185,3 +185,22 @@ def test_functions_in_attributes_of_functions():
     counted.vectorized = np.vectorize(lambda owner, x: 3.0 * math.sin(x))  # the next call sees it
     np.testing.assert_allclose(grad(f)(np.zeros(2)), [3.0, 3.0])
     counted.vectorized = np.vectorize(counted.__wrapped__)
+
+
+class Sine:
+    def __call__(self, x):
+        return math.sin(x)
+
+
+def made(name):
+    made.count += 1
+    return made.kinds[name]()
+
+
+made.kinds, made.count = {"sine": Sine}, 0
+
+
+def test_tables_in_attributes_of_functions():
+    assert grad(lambda x: made("sine")(x))(0.5) == pytest.approx(math.cos(0.5), rel=1e-12)
+    assert made.count > 0
+    assert made.kinds == {"sine": Sine}

@@ -83,3 +83,29 @@ def test_functions_that_sympy_makes_inside_are_rebuilt():
     f = lambda x: np.linalg.det(lambdify("np.array([[a, 1.0], [2.0, a * a]])")(x))
     assert grad(f)(2.0) == pytest.approx(12.0)
     assert hessian(f)(2.0) == pytest.approx(12.0)
+
+
+CLASSES = """
+class Base:
+    def __init__(self, size):
+        self.size = size
+
+    def wave(self, x):
+        return math.sin(x) * self.size
+
+
+class Doubled(Base):
+    def wave(self, x):
+        return 2.0 * super().wave(x)
+"""
+
+
+def test_classes_of_a_text_that_has_no_module_name():
+    names = {"math": math}
+    exec(CLASSES, names)
+    assert names["Base"].__module__ == "builtins"
+    outside = names["Doubled"](3.0)
+    assert grad(outside.wave)(0.5) == pytest.approx(6.0 * math.cos(0.5), rel=1e-12)
+    assert grad(lambda x: names["Doubled"](x).wave(0.5) * isinstance(outside, names["Base"]))(3.0) == pytest.approx(
+        2.0 * math.sin(0.5), rel=1e-12
+    )
