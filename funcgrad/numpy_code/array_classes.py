@@ -475,6 +475,32 @@ def _std(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x._compute(np.sqrt, "__call__", _var(x, *args, **kwargs))
 
 
+class _ArrayMethods:
+    """``numpy.ndarray`` where rebuilt code calls it, or takes an attribute of it, as in ``numpy.ndarray.sum(x)``."""
+
+    def __call__(self, shape: Any, dtype: Any = float, *args: Any, **kwargs: Any) -> Any:
+        return np.ndarray(shape, dtype, *args, **kwargs) if args or kwargs else fnp.empty(shape, dtype)
+
+    def __getattribute__(self, name: str) -> Any:
+        found = getattr(np.ndarray, name)
+        is_method = callable(found) and not isinstance(found, type)
+        return partial(_call_method, name, found) if is_method else found
+
+
+def _call_method(name: str, method: Callable[..., Any], x: Any, *args: Any, **kwargs: Any) -> Any:
+    """Call a method of ndarray, as it is before a program's class overrides it; of ``__new__``, ``x`` is the class."""
+    if name == "__new__" and issubclass(type(x), type) and issubclass(x, ArrayObject):
+        return ArrayObject.__new__(x, *args, **kwargs)
+    if issubclass(type(x), ArrayObject):
+        member = vars(ArrayObject).get(name)
+        bound = getattr(super(ArrayObject, x), name) if member is None else member.__get__(x, type(x))
+        return bound(*args, **kwargs)
+    return (getattr(x, name) if issubclass(type(x), Tracer) else partial(method, x))(*args, **kwargs)
+
+
+#: Stands for ``numpy.ndarray`` in such code.
+ARRAY_METHODS: Any = _ArrayMethods()
+
 #: Methods that NumPy computes by others.
 _BY_OPERATORS: dict[str, Callable[..., Any]] = {"mean": _mean, "var": _var, "std": _std}
 #: Methods that NumPy computes by ufuncs.

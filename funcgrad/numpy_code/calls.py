@@ -39,6 +39,7 @@ _NO_INSTRUCTIONS = (dis.opmap["CACHE"], dis.EXTENDED_ARG)
 
 #: An instruction: its offset, opcode and argument, and the name that it loads.
 _Step = tuple[int, int, int, str]
+_NO_STEP: _Step = (-1, -1, 0, "")
 
 
 class WeakEntry(ref[Any]):
@@ -146,8 +147,9 @@ def _is_call(steps: list[_Step], at: int, is_called: Callable[[str, str], bool])
     _, op, arg, name = steps[at]
     if name == "super":
         return op == _GLOBAL and _has_argument(steps, at) and is_called("", name)
-    if at + 1 < len(steps) and steps[at + 1][3] in CONSTRUCTING_METHODS:
-        return _is_class_of_table(steps, at, is_called)
+    following = steps[at + 1] if at + 1 < len(steps) else _NO_STEP
+    if following[3] in CONSTRUCTING_METHODS or (name == "ndarray" and following[1] in _ATTRIBUTES):
+        return _is_class_before_method(steps, at, is_called)
     if op == _GLOBAL:
         return bool(arg & 1) and is_called("", name)
     if op == _NAME:  # in code compiled from a text, where the flag is an instruction of its own
@@ -157,13 +159,12 @@ def _is_call(steps: list[_Step], at: int, is_called: Callable[[str, str], bool])
     if at == 0 or before != _GLOBAL:
         return False
     is_method = op == _METHOD or (_SHIFTS[_ATTRIBUTE] == 1 and bool(arg & 1))
-    following = steps[at + 1][1] if at + 1 < len(steps) else None
-    is_pushed = following == _PUSHED and _FLAG_OFFSET == 1  # of a module, since Python 3.13
-    is_last = bool(flagged & 1) and following not in _ATTRIBUTES
+    is_pushed = following[1] == _PUSHED and _FLAG_OFFSET == 1  # of a module, since Python 3.13
+    is_last = bool(flagged & 1) and following[1] not in _ATTRIBUTES
     return (is_method or is_pushed or is_last) and is_called(owner, name)
 
 
-def _is_class_of_table(steps: list[_Step], at: int, is_called: Callable[[str, str], bool]) -> bool:
+def _is_class_before_method(steps: list[_Step], at: int, is_called: Callable[[str, str], bool]) -> bool:
     """Whether the name before ``.from_dict`` is a global name, or an attribute of one, whose calls are replaced."""
     op, name = steps[at][1], steps[at][3]
     if op not in _ATTRIBUTES:

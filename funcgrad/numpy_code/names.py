@@ -21,6 +21,7 @@ from funcgrad.numpy.concretization import concrete
 from funcgrad.numpy.functional import Broadcast
 from funcgrad.numpy.records import records_from_arrays, records_from_rows, records_of
 from funcgrad.numpy_code.array_functions import ArrayConverter
+from funcgrad.numpy_code.array_classes import ARRAY_METHODS
 from funcgrad.numpy_code.calls import source_name
 from funcgrad.numpy_code.conversions import (
     CONVERSIONS,
@@ -410,7 +411,7 @@ def _identity(x: Any) -> int:
 
 
 #: Replacements in calls that look up others.
-_MORE_CONVERSIONS: dict[Any, Any] = {map: _mapped, partial: _partial_of, id: _identity}
+_MORE_CONVERSIONS: dict[Any, Any] = {map: _mapped, partial: _partial_of, id: _identity, np.ndarray: ARRAY_METHODS}
 
 #: Key under which a ``MirrorModule`` keeps its ``_NameLookup``. No name of a program can be equal to it.
 _LOOKUP_KEY = "⟨asked⟩"
