@@ -20,8 +20,8 @@ from funcgrad.core import Tracer
 from funcgrad.numpy.concretization import concrete
 from funcgrad.numpy.functional import Broadcast
 from funcgrad.numpy.records import records_from_arrays, records_from_rows, records_of
-from funcgrad.numpy_code.array_functions import ArrayConverter
 from funcgrad.numpy_code.array_classes import ARRAY_METHODS
+from funcgrad.numpy_code.array_functions import ArrayConverter
 from funcgrad.numpy_code.calls import source_name
 from funcgrad.numpy_code.conversions import (
     CONVERSIONS,
