@@ -176,7 +176,7 @@ def _owner(steps: list[_Step], at: int) -> str:
 def _is_call(steps: list[_Step], at: int, is_called: Callable[[str, str], bool]) -> bool:
     """Whether the instruction at index ``at`` loads a name that is called at once and whose call is replaced."""
     _, op, arg, name = steps[at]
-    if name == "super" or (name == "vars" and op == _GLOBAL):
+    if name == "super":
         return op == _GLOBAL and _has_argument(steps, at) and is_called("", name)
     if at + 1 < len(steps) and steps[at + 1][3] in CONSTRUCTING_METHODS:
         return _is_class_of_table(steps, at, is_called)
@@ -204,7 +204,7 @@ def _is_class_of_table(steps: list[_Step], at: int, is_called: Callable[[str, st
 
 
 def _has_argument(steps: list[_Step], at: int) -> bool:
-    """Whether ``super`` or ``vars``, loaded at index ``at``, has an argument: else it inspects its caller's frame."""
+    """Whether ``super``, loaded at index ``at``, has an argument: else it inspects its caller's frame."""
     if steps[at][2] & 1 and steps[at + 1][1] in _CALLS:
         return steps[at + 1][2] > 0
     op, arg = next(((op, arg) for _, op, arg, _ in steps[at:] if op == _SUPER or op in _CALLS), (0, 0))

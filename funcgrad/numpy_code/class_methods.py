@@ -58,7 +58,15 @@ class Methods:
         if name == "__class__":  # this object is no class
             return Methods
         owner = object.__getattribute__(self, "owner")
+        if name == "__new__" and owner is np.ndarray:
+            return _new_array
         return method_of_class(getattr(owner, name), owner)
+
+
+def _new_array(cls: type, *args: Any, **kwargs: Any) -> Any:
+    """Make an array of a class that is derived from ``numpy.ndarray``, or rebuilt from such a class."""
+    base: Any = ArrayObject if issubclass(cls, ArrayObject) else np.ndarray
+    return base.__new__(cls, *args, **kwargs)
 
 
 def methods_of(kind: Any) -> Any:

@@ -7,7 +7,7 @@ import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import EnumMeta
-from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType, ModuleType
+from types import BuiltinFunctionType, CellType, CodeType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -26,8 +26,6 @@ from funcgrad.numpy_code.scope import globals_object, globals_of, replaced_calls
 _EMPTY: Any = object()
 #: Types of global values that do not refer to a function.
 _INERT = PLAIN_TYPES | {np.ndarray, ModuleType, BuiltinFunctionType, np.ufunc}
-#: Types of attributes of functions that may need a replacement.
-_FUNCTION_TYPES = frozenset((FunctionType, MethodType, functools.partial, np.vectorize))
 #: The empty set, which most functions need: one object for all, because the garbage collector visits each.
 _NOTHING: frozenset[str] = frozenset()
 _VARIABLES = {"DEREF": IdentityCache(), "GLOBAL": IdentityCache()}
@@ -163,11 +161,12 @@ def rebuild(fun: FunctionType, translate: Any) -> tuple[FunctionType, bool]:
 
 
 def _attributes(fun: FunctionType, translate: Any) -> dict[str, Any] | None:
-    """Return the attributes of a function with rebuilt functions among them; None if no function needs that.
+    """Return the attributes of a function with replacements among them; None if no attribute needs one.
 
-    A decorator may keep a vectorized form of the function there. ``__wrapped__`` is only shown to those who inspect.
+    A decorator may keep a vectorized form of the function there, and a program a table of functions or classes.
+    ``__wrapped__`` is only shown to those who inspect.
     """
-    held = {name: x for name, x in fun.__dict__.items() if type(x) in _FUNCTION_TYPES and name != "__wrapped__"}
+    held = {name: x for name, x in fun.__dict__.items() if type(x) not in PLAIN_TYPES and name != "__wrapped__"}
     found = {name: translate(x)[0] for name, x in held.items()}
     return {**fun.__dict__, **found} if any(found[name] is not x for name, x in held.items()) else None
 

@@ -59,8 +59,11 @@ def uses_joined_texts(fun: Any) -> bool:
     """Whether ``fun``, or a function that it refers to, joins texts and uses the result as data, not only prints it.
 
     Example:
-        >>> uses_joined_texts(eval("lambda x: f'key {x}' == 'key 1'")), uses_joined_texts(eval("lambda x: f'{x}'"))
-        (True, False)
+        >>> names = {"__name__": "program"}
+        >>> uses_joined_texts(eval("lambda x: f'key {x}' == 'key 1'", names))
+        True
+        >>> uses_joined_texts(eval("lambda x: f'{x}'", names))
+        False
     """
     return any(map(_uses_joined, own_codes(reachable(fun))))
 

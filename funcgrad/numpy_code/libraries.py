@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import builtins
 import sys
 from types import FunctionType
 from typing import Any
 
 from funcgrad.numpy_code.mathematics import NUMBER_MODULES
+from funcgrad.numpy_code.metaclasses import members_of
 
 #: Libraries that do not compute with NumPy, or that convert on purpose.
 _LIBRARIES = (
@@ -35,21 +37,29 @@ def is_kept(module: Any) -> bool:
 
 
 def module_of(value: Any) -> Any:
-    """Return the name of the module that a function or class is from.
+    """Return the name of the module that a function or class is from; None if a text without a module name made it.
 
     ``functools.wraps(np.array)`` gives a program's function the module of NumPy's; the code shows where it is from.
+    Python takes a class for one of its own if ``exec`` makes it in a scope without a name: code in this scope finds the
+    ``__name__`` of the built-in names.
 
     Example:
         >>> from functools import wraps
         >>> import numpy as np
-        >>> module_of(wraps(np.array)(lambda x: x)) == __name__, module_of(np.array), module_of(np.average)
-        (True, 'numpy', 'numpy')
+        >>> array = wraps(np.array)(eval("lambda x: x", {"__name__": "program"}))
+        >>> array.__module__, module_of(array), module_of(np.array), module_of(float)
+        ('numpy', 'program', 'numpy', 'builtins')
+        >>> scope = {}
+        >>> exec("class C: pass", scope)
+        >>> scope["C"].__module__, module_of(scope["C"])
+        ('builtins', None)
     """
     named = getattr(value, "__module__", None)
-    if type(value) is not FunctionType:
-        return named
-    defined = value.__globals__.get("__name__")
-    return named if not isinstance(defined, str) or is_mirrored(defined) or is_kept(defined) else defined
+    if type(value) is FunctionType:
+        defined = value.__globals__.get("__name__")
+        return named if not isinstance(defined, str) or is_mirrored(defined) or is_kept(defined) else defined
+    is_made = named == "builtins" and isinstance(value, type) and "__module__" in members_of(value)
+    return None if is_made and vars(builtins).get(value.__name__) is not value else named
 
 
 def is_mirrored(module: str) -> bool:

@@ -331,6 +331,10 @@ def replacement_by_name(name: str, value: Any, others: Any = MappingProxyType({}
     return Methods(value) if names_owner(name) else others.get(source_name(name), replacement_in_calls)(value)
 
 
+#: What a module itself holds: ``MirrorModule`` redefines ``__dict__`` for the program.
+_own_names = ModuleType.__dict__["__dict__"].__get__
+
+
 class MirrorModule(ModuleType):
     """Module whose names are funcgrad's, or what ``find`` returns for them.
 
@@ -347,30 +351,50 @@ class MirrorModule(ModuleType):
 
     def __init__(self, module: ModuleType, find: Any, names: Any = None) -> None:
         super().__init__(module.__name__, module.__doc__)
-        vars(self).update({name: vars(module).get(name) for name in ("__loader__", "__package__", "__spec__")})
-        asked = _NameLookup(module, find, names, vars(self))
-        vars(self).update({_LOOKUP_KEY: asked, "__getattr__": asked.get, "__dir__": partial(dir, module)})
+        own = _own_names(self)
+        own.update({name: vars(module).get(name) for name in ("__loader__", "__package__", "__spec__")})
+        asked = _NameLookup(module, find, names, own)
+        own.update({_LOOKUP_KEY: asked, "__getattr__": asked.get, "__dir__": partial(dir, module)})
         if names is not None:
-            names.mirror_dict = vars(self)
+            names.mirror_dict = own
+
+    @property
+    def __dict__(self) -> dict[str, Any]:  # type: ignore[override]
+        """All names of the module, with their replacements, as ``vars`` returns them too."""
+        return _ModuleNames(self)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        asked = vars(self)[_LOOKUP_KEY]
+        own = _own_names(self)
+        asked = own[_LOOKUP_KEY]
         setattr(asked.module, name, value)
-        vars(self).pop(name, None)
+        own.pop(name, None)
         if asked.names is not None:
             asked.names.forget(name)
 
 
 def original_module(names: ModuleType) -> ModuleType | None:
     """Return the module that ``names`` replaces if it is a ``MirrorModule``, else None."""
-    asked = vars(names).get(_LOOKUP_KEY)
+    asked = _own_names(names).get(_LOOKUP_KEY)
     return None if asked is None else asked.module
 
 
-def _attributes(*args: Any) -> Any:
-    """Return ``vars(x)``; of a module, the replacements for its names."""
-    module = original_module(args[0]) if len(args) == 1 and isinstance(args[0], MirrorModule) else None
-    return vars(*args) if module is None else {name: getattr(args[0], name) for name in vars(module)}
+class _ModuleNames(dict[str, Any]):
+    """Names of a module, with their replacements. What a program stores here, the module gets."""
+
+    def __init__(self, module: MirrorModule) -> None:
+        own = _own_names(module)
+        asked = own[_LOOKUP_KEY]  # not ``getattr``: of a module without ``__annotations__`` it asks for ``__dict__``
+        super().__init__({name: own[name] if name in own else asked.get(name) for name in vars(asked.module)})
+        self.module = module
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        setattr(self.module, name, value)
+        super().__setitem__(name, value)
+
+    def update(self, *args: Any, **kwargs: Any) -> None:
+        """Store names."""
+        for name, value in dict(*args, **kwargs).items():
+            self[name] = value
 
 
 def called_class(fun: Any) -> Any:
@@ -394,7 +418,7 @@ def _identity(x: Any) -> int:
 
 
 #: Replacements in calls that look up others.
-_MORE_CONVERSIONS: dict[Any, Any] = {vars: _attributes, map: _mapped, partial: _partial_of, id: _identity}
+_MORE_CONVERSIONS: dict[Any, Any] = {map: _mapped, partial: _partial_of, id: _identity}
 
 #: Key under which a ``MirrorModule`` keeps its ``_NameLookup``. No name of a program can be equal to it.
 _LOOKUP_KEY = "⟨asked⟩"

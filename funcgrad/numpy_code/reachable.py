@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad.core import Tracer
-from funcgrad.numpy_code.libraries import is_kept, package_of
+from funcgrad.numpy_code.libraries import is_kept, module_of, package_of
 from funcgrad.numpy_code.mathematics import NUMBER_MODULES
 from funcgrad.numpy_code.metaclasses import members_of, mro_of
 
@@ -97,7 +97,7 @@ def names_in(code: CodeType) -> set[str]:
 def is_of_library(x: Any) -> bool:
     """Whether a function or class is of Python, or of a package whose code is not looked at."""
     if isinstance(x, type):
-        return not x.__flags__ & _MADE or _is_library(x.__module__)
+        return not x.__flags__ & _MADE or _is_library(module_of(x))
     return type(x) is FunctionType and _is_library(x.__globals__.get("__name__"))
 
 

@@ -193,6 +193,8 @@ class Globals(dict[str, Any]):
         return found
 
     def _store(self, name: str, value: Any, found: Any) -> None:
+        if name == "__builtins__":  # in ``fast`` this is what looks up missing names
+            return
         self.known[name] = value, found
         self.fast[name] = found
         self.comparison = None

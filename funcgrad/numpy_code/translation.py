@@ -73,6 +73,8 @@ _FUNCTIONS = (FunctionType, BuiltinFunctionType)
 _MIRRORED = frozenset((*reading.READER_MODULES, *reading.TABLE_CLASSES, "functools", "importlib", "sympy", "sys"))
 #: Function whose result is rebuilt: SymPy makes functions that compute with NumPy, SciPy and ``math``.
 _MAKER_OF_FUNCTIONS = ("sympy.utilities.lambdify", "lambdify")
+#: Beginnings of the names of modules that are replaced, and whose own Python code is rebuilt where funcgrad has none.
+_IN_PYTHON = ("numpy.ma.", "numpy.polynomial.", "scipy.", "statistics")
 #: Modules of funcgrad whose functions have the names of NumPy's and SciPy's functions.
 _OWN = ("funcgrad.numpy", "funcgrad.scipy")
 
@@ -466,7 +468,7 @@ def _is_rebuilt(value: Any) -> bool:
         return module.startswith("xarray.") and value.__name__ in REBUILT_METHODS
     if not is_mirrored(module):
         return True
-    in_python = module.startswith(("scipy.", "statistics", "numpy.ma.")) or _is_of_numpys_code(module, value.__name__)
+    in_python = module.startswith(_IN_PYTHON) or _is_of_numpys_code(module, value.__name__)
     return in_python and counterpart(value) is value
 
 

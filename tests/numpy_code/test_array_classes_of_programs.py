@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import scipy.special
 from helpers import differences
+from numpy import ndarray
 
 from funcgrad import grad, hessian, jvp, vmap
 from funcgrad.errors import ConversionError, InputError
@@ -581,3 +582,47 @@ def test_arrays_with_mixins():
     assert grad(lambda x: constant.scaled(x).sum())(0.0) == 6.0
     assert grad(lambda x: WithMixin([x, 2.0]).scaled(x).sum())(0.0) == 4.0
     assert grad(lambda x: WithMixin([x]).sum() * isinstance(constant, Scaled) + float(x))(0.0) == 2.0
+
+
+class Sampled(np.ndarray):
+    """Class that names ``ndarray`` where it could call ``super()``."""
+
+    def __new__(cls, data, rate=1.0):
+        made = np.ndarray.__new__(cls, (len(data),))
+        made[:] = np.stack(data)
+        made.rate = rate
+        return made
+
+    def __array_finalize__(self, source):
+        np.ndarray.__array_finalize__(self, source)
+        self.rate = getattr(source, "rate", None)
+
+    def __array_wrap__(self, array, context=None, return_scalar=False):
+        return ndarray.__array_wrap__(self, array, context, return_scalar)
+
+    def __setitem__(self, index, value):
+        ndarray.__setitem__(self, index, value * 2.0)
+
+    def dot(self, other):
+        return self.rate * np.ndarray.dot(self, other)
+
+
+def test_methods_of_ndarray_called_by_name():
+    def f(x):
+        a = np.exp(Sampled([x, 2.0 * x], rate=3.0))
+        return a.dot(np.ones(2)) * len(np.ndarray.__name__)
+
+    assert f(0.3) == pytest.approx(21.0 * (math.exp(0.6) + math.exp(1.2)), rel=1e-14)
+    assert grad(f)(0.3) == pytest.approx(21.0 * (2.0 * math.exp(0.6) + 4.0 * math.exp(1.2)), rel=1e-12)
+    assert hessian(f)(0.3) == pytest.approx(21.0 * (4.0 * math.exp(0.6) + 16.0 * math.exp(1.2)), rel=1e-12)
+
+
+def test_methods_of_ndarray_called_by_name_with_traced_values():
+    def f(x):
+        a = np.ndarray(3)
+        a[:] = 1.0
+        a[1] = x * x
+        return np.ndarray.dot(a, a) + sum(map(np.ndarray.sum, [np.array([x, x]), np.ones(2)]))
+
+    assert grad(f)(0.5) == pytest.approx(4.0 * 0.5**3 + 2.0, rel=1e-12)
+    np.testing.assert_allclose(vmap(f)(np.array([0.5, 2.0])), [f(0.5), f(2.0)], rtol=1e-14)

@@ -1,6 +1,7 @@
 """Classes that compute NumPy's functions themselves, by ``__array_function__``, and classes that override methods."""
 
 import math
+import sys
 from functools import lru_cache
 from typing import ClassVar
 
@@ -221,6 +222,36 @@ def test_names_of_a_module_by_vars():
 
     count = sum(map(callable, vars(math).values()))
     assert grad(f)(0.5) == pytest.approx(math.cos(0.5) + count * math.exp(0.5), rel=1e-12)
+
+
+def test_names_of_a_module_by_its_dictionary():
+    def f(x):
+        module = __import__("math")
+        names, arrays = module.__dict__.copy(), np.__dict__
+        return names["sin"](x) * eval("exp(y)", names, {"y": x}) + arrays["array"]([x])[0] * len(arrays)
+
+    want = math.exp(0.5) * (math.sin(0.5) + math.cos(0.5)) + len(vars(np))
+    assert grad(f)(0.5) == pytest.approx(want, rel=1e-12)
+
+
+FACTOR = 1.0
+
+
+def test_names_that_are_stored_in_the_dictionary_of_a_module(monkeypatch):
+    def scaled(x):
+        return FACTOR * math.sin(x)
+
+    def f(x):
+        own = sys.modules[__name__].__dict__
+        own["FACTOR"] = 2.0
+        own.update(more=3.0)
+        exec("FACTOR = FACTOR * more", own)
+        return scaled(x)
+
+    monkeypatch.setitem(globals(), "FACTOR", 1.0)
+    monkeypatch.setitem(globals(), "more", 1.0)
+    assert grad(f)(0.5) == pytest.approx(6.0 * math.cos(0.5), rel=1e-12)
+    assert (FACTOR, globals()["more"]) == (6.0, 3.0)
 
 
 class Measured:

@@ -221,3 +221,22 @@ def test_function_that_takes_over_the_name_of_a_library_function(name, args):
 
     step = 1e-5
     assert grad(f)(0.7) == pytest.approx((f(0.7 + step) - f(0.7 - step)) / (2 * step), rel=1e-7)
+
+
+class Sine:
+    def __call__(self, x):
+        return math.sin(x)
+
+
+def made(name):
+    made.count += 1
+    return made.kinds[name]()
+
+
+made.kinds, made.count = {"sine": Sine}, 0
+
+
+def test_tables_in_attributes_of_functions():
+    assert grad(lambda x: made("sine")(x))(0.5) == pytest.approx(math.cos(0.5), rel=1e-12)
+    assert made.count > 0
+    assert made.kinds == {"sine": Sine}

@@ -91,3 +91,29 @@ def test_spectra_of_matplotlib_are_rebuilt():
     f = lambda x: mlab.psd(x, NFFT=4)[0] @ np.arange(3.0) + mlab.detrend_linear(x) @ np.arange(8.0)
     x = np.sin(np.arange(8.0) ** 2)
     np.testing.assert_allclose(grad(f)(x), differences(f, x, 1e-3), rtol=1e-9, atol=1e-9)
+
+
+CLASSES = """
+class Base:
+    def __init__(self, size):
+        self.size = size
+
+    def wave(self, x):
+        return math.sin(x) * self.size
+
+
+class Doubled(Base):
+    def wave(self, x):
+        return 2.0 * super().wave(x)
+"""
+
+
+def test_classes_of_a_text_that_has_no_module_name():
+    names = {"math": math}
+    exec(CLASSES, names)
+    assert names["Base"].__module__ == "builtins"
+    outside = names["Doubled"](3.0)
+    assert grad(outside.wave)(0.5) == pytest.approx(6.0 * math.cos(0.5), rel=1e-12)
+    assert grad(lambda x: names["Doubled"](x).wave(0.5) * isinstance(outside, names["Base"]))(3.0) == pytest.approx(
+        2.0 * math.sin(0.5), rel=1e-12
+    )

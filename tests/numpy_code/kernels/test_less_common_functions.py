@@ -394,3 +394,14 @@ def test_recorded_functions_of_python_raise_the_same_errors(fun):
                 recorded(x)
         else:
             np.testing.assert_allclose(recorded(x), expected, rtol=1e-14)
+
+
+def test_functions_for_domains_of_polynomials():
+    utils = np.polynomial.polyutils
+
+    def f(x):
+        low, high = utils.getdomain([x, 2.0 * x, 1.0])
+        return low + 3.0 * high + utils.mapdomain(np.array([x, 0.2]), [0.0, 1.0], [x, 3.0]).sum()
+
+    assert grad(f)(0.3) == pytest.approx(differences(f, 0.3), rel=1e-8)
+    assert hessian(f)(0.3) == pytest.approx(-2.0, rel=1e-12)
