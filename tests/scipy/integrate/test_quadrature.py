@@ -1,6 +1,7 @@
 """Quadrature: SciPy's values for plain numbers, derivatives in limits, arguments and closures, errors."""
 
 import math
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise, product
 from typing import Any, NamedTuple
 
@@ -11,7 +12,7 @@ from helpers import at_least
 
 import funcgrad.numpy as fnp
 from funcgrad import check_grads, grad, hessian, jacfwd, jacrev, jit, jvp, vjp, vmap
-from funcgrad.errors import BranchError, InputError
+from funcgrad.errors import BranchError, ConversionError, InputError, NotDifferentiableError
 from funcgrad.scipy import integrate
 
 
@@ -642,3 +643,20 @@ def test_batches_without_examples():
     for fun in (single, box):
         for transformed in (fun, grad(fun), grad(grad(fun))):
             assert vmap(transformed)(np.zeros(0)).shape == (0,)
+
+
+def test_integrals_in_a_thread_of_the_function():
+    """A thread does not know the transform, so an integrand that closes over a traced value is refused there."""
+
+    def in_thread(fun):
+        with ThreadPoolExecutor(1) as pool:
+            return pool.submit(fun).result()
+
+    alone = lambda p: in_thread(lambda: integrate.quad(lambda x: p * x, 0.0, 1.0)[0])
+    mixed = lambda p: in_thread(lambda: integrate.quad(lambda x, k: p * x * k, 0.0, 1.0, (p,))[0])
+    passed = lambda p: in_thread(lambda: integrate.quad(lambda x, k: x * k, 0.0, 1.0, (p,))[0])
+    with pytest.raises(ConversionError, match="This thread does not run the transform"):
+        grad(alone)(2.0)
+    with pytest.raises(NotDifferentiableError, match="Pass the value in args"):
+        grad(mixed)(2.0)
+    assert grad(passed)(2.0) == pytest.approx(0.5)
