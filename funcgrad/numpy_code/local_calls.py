@@ -121,6 +121,8 @@ class _Calls(_Texts):
         """Wrap ``type(x)`` in ``type(x).sum``, and a class of a module that the function imports itself."""
         self.generic_visit(node)
         made = node.value
+        if not isinstance(node.ctx, ast.Load):
+            return node
         if (isinstance(made, ast.Call) and isinstance(made.func, ast.Name) and made.func.id == "type") or (
             isinstance(made, ast.Attribute) and (made.attr == "__class__" or self._is_of_module(made))
         ):
