@@ -83,7 +83,8 @@ class _Texts(ast.NodeTransformer):
         self.generic_visit(node)
         if len(node.values) < 2:
             return node
-        parts = [x if isinstance(x, ast.Constant) else ast.copy_location(ast.JoinedStr([x]), x) for x in node.values]
+        alone = lambda x: x if isinstance(x, ast.Constant) else ast.copy_location(ast.JoinedStr([x]), x)
+        parts: list[ast.expr] = list(map(alone, node.values))
         self.changed = True
         return ast.copy_location(ast.Call(ast.Name(call_name("parts"), ast.Load()), parts, []), node)
 
