@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
+from types import FunctionType, MethodType
 from typing import Any, TypeVar
 
 import numpy as np
@@ -16,6 +18,8 @@ from funcgrad.graph import GraphTrace, add_decision
 from funcgrad.keeping import copy_shared_constants
 from funcgrad.numpy.plain_values.concretization import forget_refusal
 from funcgrad.numpy_code import run_or_rebuild
+from funcgrad.numpy_code.reachable import values_held
+from funcgrad.numpy_code.refusals import is_own
 from funcgrad.transforms.arguments import check_results
 from funcgrad.transforms.stopping import stop_gradient
 from funcgrad.typing import PyTree
@@ -92,6 +96,25 @@ class RecordedClosure:
     def __call__(self, x: PyTree, captured: Sequence[Any]) -> PyTree:
         """Evaluate the function at ``x``, a tree like the first one; ``captured`` replaces the captured values."""
         return tree.unflatten(self.out_spec, self.recording.evaluate(*tree.leaves(x), *captured))
+
+
+def looks_at_tracers(fun: Any, depth: int = 4) -> bool:
+    """Whether a function, or a function that it holds, closes over traced values, at which it may only look.
+
+    A pullback that runs after the end of the transform cannot call such a function, but what was recorded of it. What
+    functions of funcgrad hold are arguments.
+    """
+    if isinstance(fun, partial):
+        held = [fun.func, *fun.args, *fun.keywords.values()]
+    elif type(fun) in (FunctionType, MethodType):
+        held = values_held(fun)
+    else:
+        return False
+    values = [] if is_own(getattr(fun, "__func__", fun)) else held
+    return depth > 0 and (
+        any(isinstance(x, Tracer) or (type(x) in (tuple, list) and Tracer in map(type, x)) for x in values)
+        or any(looks_at_tracers(x, depth - 1) for x in held)
+    )
 
 
 class BranchRecordings:

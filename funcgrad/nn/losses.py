@@ -203,6 +203,7 @@ def softmax_cross_entropy_with_integer_labels(
 
     Raises:
         InputError: the labels are no integers (a ``TypeError``).
+        ShapeError: there is not one label for each example (a ``ValueError``); an axis of length 1 stands for any.
         IndexError: there is no class with such an index.
 
     Example:
@@ -224,8 +225,14 @@ def softmax_cross_entropy_with_integer_labels(
             return _in_dtype(class_cross_entropy(rows, labels), logits)
     mask = _mask(where, rank, axes)
     scores = merge_axes(log_softmax(widened(logits), axis, where=mask), axes)
+    examples = backend.shape_of(scores)[:-1]
+    if len(shape) != len(examples) or any(n != m and 1 not in (n, m) for n, m in zip(shape, examples, strict=True)):
+        raise ShapeError(
+            f"softmax_cross_entropy_with_integer_labels: labels must have the shape {list(examples)}, one for each row "
+            f"of classes, got {describe(labels)}. Reshape them, or pass another axis."
+        )
     chosen = take_along_axis(scores, reshape(labels, to=(*shape, 1)), axis=len(shape))
-    losses = -reshape(chosen, to=shape)
+    losses = -reshape(chosen, to=backend.shape_of(chosen)[:-1])
     if mask is not None:
         losses = choose(count_of_elements(logits, axes, mask), losses, 0.0)
     return _in_dtype(losses, logits)

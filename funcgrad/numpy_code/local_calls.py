@@ -83,7 +83,8 @@ class _Texts(ast.NodeTransformer):
         self.generic_visit(node)
         if len(node.values) < 2:
             return node
-        parts = [x if isinstance(x, ast.Constant) else ast.copy_location(ast.JoinedStr([x]), x) for x in node.values]
+        alone = lambda x: x if isinstance(x, ast.Constant) else ast.copy_location(ast.JoinedStr([x]), x)
+        parts: list[ast.expr] = list(map(alone, node.values))
         self.changed = True
         return ast.copy_location(ast.Call(ast.Name(call_name("parts"), ast.Load()), parts, []), node)
 
@@ -121,6 +122,8 @@ class _Calls(_Texts):
         """Wrap ``type(x)`` in ``type(x).sum``, and a class of a module that the function imports itself."""
         self.generic_visit(node)
         made = node.value
+        if not isinstance(node.ctx, ast.Load):
+            return node
         if (isinstance(made, ast.Call) and isinstance(made.func, ast.Name) and made.func.id == "type") or (
             isinstance(made, ast.Attribute) and (made.attr == "__class__" or self._is_of_module(made))
         ):

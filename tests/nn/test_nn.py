@@ -878,6 +878,11 @@ def test_labels_of_cross_entropy():
             fun(x, wrong)
     same(vmap(lambda y: fun(x, y))(np.stack([classes, classes[::-1]]))[1], fun(x, classes[::-1]))
     same(fun(x[:1], classes), [fun(x[0], classes[0]), fun(x[0], classes[1])])
+    same(fun(x, classes[:1]), fun(x, np.array([2, 2])))  # as in Optax
+    same(grad(lambda x: fnp.sum(fun(x, classes[:1])))(x), grad(lambda x: fnp.sum(fun(x, np.array([2, 2]))))(x))
+    for shape in ((), (3,), (2, 1)):
+        with pytest.raises(ShapeError, match=r"integer_labels: labels must have the shape \[2\]"):
+            fun(x, np.zeros(shape, int))
     one = fun(x[0], 2)
     assert isinstance(one, np.float64)
     assert isinstance(fnn.softmax_cross_entropy(x[0], np.eye(3)[2]), np.float64)

@@ -634,8 +634,12 @@ def _ndbspline(self: Any, xi: Any, *, nu: Any = None, extrapolate: Any = None) -
 
 def _of_real(fun: Callable[..., Any], *, drops: bool = True) -> Callable[..., Any]:
     """Return a function of FITPACK that, as SciPy's, ``drops`` imaginary parts, or refuses complex numbers."""
-    is_complex = lambda x: getattr(getattr(x, "dtype", None), "kind", "") == "c"
-    real = lambda x: fnp.real(x) if is_complex(x) else x
+
+    def is_complex(x: Any) -> bool:
+        return getattr(getattr(x, "dtype", None), "kind", "") == "c"
+
+    def real(x: Any) -> Any:
+        return fnp.real(x) if is_complex(x) else x
 
     def call(*args: Any, **kwargs: Any) -> Any:
         if not drops and (found := list(filter(is_complex, args))):

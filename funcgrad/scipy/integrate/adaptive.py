@@ -25,7 +25,7 @@ from funcgrad.optional import import_scipy
 from funcgrad.scipy.integrate.integral import Integral
 from funcgrad.scipy.integrate.ivp.flows import separate_leaves
 from funcgrad.scipy.settings import constant_settings
-from funcgrad.transforms.closures import BranchRecordings, solve_with_new_branches
+from funcgrad.transforms.closures import BranchRecordings, looks_at_tracers, solve_with_new_branches
 from funcgrad.transforms.stopping import stop_gradient
 from funcgrad.transforms.transformed import check_callable
 from funcgrad.typing import ArrayLike
@@ -311,7 +311,7 @@ def _plain_result(
     routine: Callable[[], tuple[Any, ...]], constant: bool, known: list[BranchRecordings]
 ) -> tuple[tuple[Any, ...] | None, list[BranchRecordings]]:
     """Return the result of SciPy's ``routine`` if nothing is traced, else None, and the branches that hold tracers."""
-    branches = [one for one in known if one.captured]
+    branches = [one for one in known if one.captured or looks_at_tracers(one.fun)]
     if branches or not constant:
         return None, branches
     try:

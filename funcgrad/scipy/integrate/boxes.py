@@ -17,7 +17,7 @@ from funcgrad.numpy.plain_values.peeking import any_true, concrete_or_none, is_p
 from funcgrad.optional import import_scipy
 from funcgrad.scipy.integrate.ivp.flows import separate_leaves
 from funcgrad.scipy.settings import constant_array
-from funcgrad.transforms.closures import RecordedClosure, example_by_example
+from funcgrad.transforms.closures import RecordedClosure, example_by_example, looks_at_tracers
 from funcgrad.transforms.products import jvp, vjp
 from funcgrad.transforms.stopping import stop_gradient
 from funcgrad.transforms.transformed import check_callable
@@ -113,7 +113,7 @@ def _hoist_closure(f: Callable[..., Any], a: Any, b: Any, values: list[Any]) -> 
     point = fnp.reshape(stop_gradient(a), (1, -1))
     point = fnp.where(fnp.isfinite(point), point, 0.0)
     closure = RecordedClosure(_CALL, lambda x: f(x[0], *x[1]), (point, values), checks_branches=True)
-    if not closure.captured:
+    if not closure.captured and not looks_at_tracers(f):
         return f, values
     count = len(values)
 

@@ -21,7 +21,7 @@ from funcgrad.numpy.reducing import as_inexact
 from funcgrad.optional import import_scipy
 from funcgrad.scipy.optimize.implicit import as_args, by_position
 from funcgrad.scipy.settings import constant_array
-from funcgrad.transforms.closures import RecordedClosure, example_by_example
+from funcgrad.transforms.closures import RecordedClosure, example_by_example, looks_at_tracers
 from funcgrad.transforms.products import jvp
 from funcgrad.transforms.stopping import stop_gradient
 from funcgrad.transforms.transformed import check_callable
@@ -173,7 +173,7 @@ class _Elementwise:
         point, *args = stop_gradient([0.5 + 0.0 * fnp.sum(given[0] * 0.0), *given[2:]])
         point = fnp.where(fnp.isfinite(point), point, 0.5)
         closure = RecordedClosure(self.call, lambda x: f(x[0], *x[1]), (point, list(args)), checks_branches=True)
-        if not closure.captured:
+        if not closure.captured and not looks_at_tracers(f):
             return f, []
         shaped = [x for x in closure.captured if backend.shape_of(x)]
         if shaped:

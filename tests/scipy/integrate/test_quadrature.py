@@ -1,17 +1,18 @@
 """Quadrature: SciPy's values for plain numbers, derivatives in limits, arguments and closures, errors."""
 
 import math
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise, product
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 import scipy.integrate
-from helpers import at_least
+from helpers import at_least, differences
 
 import funcgrad.numpy as fnp
 from funcgrad import check_grads, grad, hessian, jacfwd, jacrev, jit, jvp, vjp, vmap
-from funcgrad.errors import BranchError, InputError
+from funcgrad.errors import BranchError, ConversionError, InputError, NotDifferentiableError
 from funcgrad.scipy import integrate
 
 
@@ -642,3 +643,50 @@ def test_batches_without_examples():
     for fun in (single, box):
         for transformed in (fun, grad(fun), grad(grad(fun))):
             assert vmap(transformed)(np.zeros(0)).shape == (0,)
+
+
+class Sign:
+    def __init__(self, k):
+        self.k = k
+
+    def square(self, x):
+        return x * x if self.k > 0 else -x
+
+
+LOOKING = {
+    "quad": lambda k: scipy.integrate.quad(lambda x: x**2 if k > 0 else -x, 0, k)[0],
+    "quad, method": lambda k: scipy.integrate.quad(Sign(k).square, 0, k)[0],
+    "quad, args": lambda k: scipy.integrate.quad(lambda x, s: s * x if k > 0 else -x, 0, 1, args=(k,))[0],
+    "quad, integers": lambda k: scipy.integrate.quad(lambda x: np.arange(k + 1)[1] * x, 0, 3 * k)[0],
+    "quad_vec": lambda k: scipy.integrate.quad_vec(lambda x: np.array([x, 1.0]) if k > 0 else x, 0, k)[0] @ np.ones(2),
+    "dblquad": lambda k: scipy.integrate.dblquad(lambda y, x: x * y if k > 0 else -x, 0, k, 0, lambda x: x)[0],
+    "cubature": lambda k: scipy.integrate.cubature(lambda x: x[:, 0] if k > 0 else -x[:, 0], [0.0], [k]).estimate,
+    "tanhsinh": lambda k: scipy.integrate.tanhsinh(lambda x, s: s * x if k > 0 else -x, 0, 1, args=(k,)).integral,
+    "solve_ivp": lambda k: scipy.integrate.solve_ivp(lambda t, y: y if k > 0 else -y, (0, 1), [k], rtol=1e-8).y[0, -1],
+    "odeint": lambda k: scipy.integrate.odeint(lambda y, t: y if k > 0 else -y, k, [0, 1])[-1, 0],
+}
+
+
+@pytest.mark.parametrize("name", LOOKING)
+def test_functions_that_only_look_at_closed_over_values(name):
+    """The backward pass, which runs after the transform has ended, cannot call such a function."""
+    fun = LOOKING[name]
+    assert grad(fun)(2.0) == pytest.approx(differences(fun, 2.0), rel=1e-6)
+    assert jvp(fun, (2.0,), (1.0,))[1] == pytest.approx(grad(fun)(2.0), rel=1e-9)
+
+
+def test_integrals_in_a_thread_of_the_function():
+    """A thread does not know the transform, so an integrand that closes over a traced value is refused there."""
+
+    def in_thread(fun):
+        with ThreadPoolExecutor(1) as pool:
+            return pool.submit(fun).result()
+
+    alone = lambda p: in_thread(lambda: integrate.quad(lambda x: p * x, 0.0, 1.0)[0])
+    mixed = lambda p: in_thread(lambda: integrate.quad(lambda x, k: p * x * k, 0.0, 1.0, (p,))[0])
+    passed = lambda p: in_thread(lambda: integrate.quad(lambda x, k: x * k, 0.0, 1.0, (p,))[0])
+    with pytest.raises(ConversionError, match="This thread does not run the transform"):
+        grad(alone)(2.0)
+    with pytest.raises(NotDifferentiableError, match="Pass the value in args"):
+        grad(mixed)(2.0)
+    assert grad(passed)(2.0) == pytest.approx(0.5)

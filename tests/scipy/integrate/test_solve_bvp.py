@@ -6,8 +6,8 @@ import scipy.integrate
 import scipy.optimize
 
 import funcgrad.numpy as fnp
-from funcgrad import grad, hessian, jacfwd, jacrev, jvp, vmap
-from funcgrad.errors import ConvergenceError, InputError
+from funcgrad import as_written, grad, hessian, jacfwd, jacrev, jvp, vmap
+from funcgrad.errors import ConvergenceError, ConversionError, InputError
 from funcgrad.scipy import integrate
 
 MESH = np.linspace(0.0, 1.0, 11)
@@ -164,3 +164,28 @@ def test_batched_guesses_parameters_and_jacobians():
     ).y[0, 0]  # fmt: skip
     np.testing.assert_allclose(vmap(emden)(np.array([3.0, 6.0])), [1.5, 2.0], rtol=1e-7)
     np.testing.assert_allclose(vmap(grad(emden))(np.array([3.0, 6.0])), [1 / 6, 1 / 6], rtol=1e-7)
+
+
+def test_solution_that_depends_on_nothing_traced_is_scipys():
+    seen = []
+
+    def fun(p):
+        found = integrate.solve_bvp(*bratu(1.0, 0.2), MESH, np.zeros((2, 11)))
+        seen.append(type(found.sol))
+        return p * found.y[0, 5]
+
+    want = scipy.integrate.solve_bvp(*bratu(1.0, 0.2), MESH, np.zeros((2, 11)))
+    assert grad(fun)(2.0) == want.y[0, 5]
+    assert seen == [type(want.sol)]
+
+
+@as_written()
+def test_batch_that_only_a_longer_mesh_meets_raises():
+    def fun(p):
+        slopes = lambda x, y: [y[1], -30.0 * y[0] + 0.0 * x + (p if len(x) > 11 else 1.0)]
+        return integrate.solve_bvp(slopes, lambda ya, yb: [ya[0], yb[0] - 1.0], MESH, np.zeros((2, 11)), tol=1e-8).y[
+            1, 0
+        ]
+
+    with pytest.raises(ConversionError, match="would lose the batch"):
+        vmap(fun)(np.array([1.0, 2.0]))

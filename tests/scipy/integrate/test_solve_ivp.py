@@ -989,6 +989,19 @@ def test_adjoint_equation_with_infinite_derivatives(method):
         assert np.isnan(grad(lambda p: emptied(p / 4, method) * fnp.asarray(np.nan))(1.0))
 
 
+def test_examples_that_end_in_different_ways_raise():
+    """One example reaches its end after one step; the solver gives up in the second step of the other."""
+    wild = lambda t: 1e200 * np.sign(np.sin(1e17 * t)) if t > 1.5 else 0.0
+
+    def fun(length):
+        found = integrate.solve_ivp(lambda t, y: wild(t) + 0.0 * y, (1.0, 1.0 + length), [1.0], first_step=0.5)
+        return fnp.sum(found.y)
+
+    assert fun(0.5) == fun(2.0) == 2.0
+    with pytest.raises(ShapeError, match=r"all examples must end alike, got status \[0, -1\]. Pass t_eval"):
+        vmap(fun)(np.array([0.5, 2.0]))
+
+
 def test_adjoint_equation_without_solution():
     """The slope is infinite at rest, so the adjoint equation has no solution."""
     rest = lambda p: integrate.solve_ivp(lambda t, y: p * np.sqrt(np.abs(y)), (0.0, 1.0), [0.0], adjoint=True).y[0, -1]

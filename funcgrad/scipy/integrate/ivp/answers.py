@@ -215,23 +215,14 @@ class Solution:
 
     def _keep_terminal(self, results: list[Any], times: list[Any], states: list[Any]) -> None:
         """Store the time and the state of the event that ended the run."""
-        if any(result.status != 1 for result in results):
-            return
-        which = {self._last_event(result) for result in results}
-        if len(which) > 1:
-            raise ShapeError(
-                f"{_CALL}: under vmap one event must end all examples, got those of numbers {sorted(which)}. Pass "
-                "t_eval."
-            )
-        i = which.pop()
-        self.terminal = (times[i][-1], states[i][-1])
+        if all(result.status == 1 for result in results):  # events occur as often in every run, so one ended all
+            i = self._ending_event(results[0])
+            self.terminal = (times[i][-1], states[i][-1])
 
-    def _last_event(self, result: Any) -> int:
-        """Return the index of the event that is the last in time."""
-        backwards = len(result.t) > 1 and result.t[-1] < result.t[0]
-        last = [(-1 if backwards else 1) * t[-1] if len(t) else -np.inf for t in result.t_events]
-        terminal = [getattr(event, "terminal", None) for event in self.arguments.events or ()]
-        return max(range(len(last)), key=lambda i: (last[i], bool(terminal[i])))
+    def _ending_event(self, result: Any) -> int:
+        """Return the index of the event that occurred as often as it may."""
+        numbers = [getattr(event, "terminal", None) or np.inf for event in self.arguments.events or ()]
+        return next(i for i, (t, most) in enumerate(zip(result.t_events, numbers, strict=True)) if len(t) >= most)
 
     def _sol(self) -> Any:
         """Return the solution between steps."""

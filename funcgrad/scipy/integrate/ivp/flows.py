@@ -21,7 +21,7 @@ from funcgrad.errors import (
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.plain_values.concretization import forget_refusal
 from funcgrad.numpy_code.rebuilding import SelfRebuilding
-from funcgrad.transforms.closures import BranchRecordings, solve_with_new_branches
+from funcgrad.transforms.closures import BranchRecordings, looks_at_tracers, solve_with_new_branches
 from funcgrad.transforms.stopping import stop_gradient
 from funcgrad.transforms.vectorize import vmap
 
@@ -164,6 +164,7 @@ class Parameters:
     def _hoist_closed_over(self, function: HoistedFunction, always: bool = False) -> bool:
         """Make closed-over values arguments, if a trial finds some or ``always``; return whether this was done."""
         (t, y), own = self._trial, self.values[: self._own_count]
+        always = always or looks_at_tracers(function.fun)
         try:
             if not always and _is_plain(function.fun(t, y, *self.with_values(stop_gradient(own)))):
                 return False
