@@ -89,6 +89,7 @@ def _bind_any(primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any
     """Apply ``primitive`` to arguments of any type, see ``bind_checked``."""
     traced = shared = False
     proxy: Proxy | None = None
+    lost: Any = None
     for position, arg in enumerate(args):
         if isinstance(arg, Tracer):
             traced, shared = True, shared or arg.link is COPY_ON_WRITE
@@ -114,6 +115,14 @@ def _bind_any(primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any
                 args = (*args[:position], arg, *args[position + 1 :])
                 continue
             return _bind_foreign(primitive, args, position, params)
+        elif backend.is_array_class(type(arg)):
+            lost = type(arg)
+    if traced and lost is not None:  # rebuilt code has a class that takes traced values
+        pending_refusals.setdefault(
+            get_ident(),
+            f"{primitive.name}: an operand is of the class {lost.__name__}, derived from ndarray, which the result for "
+            "a traced value is not. Take numpy.asarray(x).",
+        )
     if shared and (others := _with_shared_arrays(args)) is not None:
         return primitive.call(*others, **params)
     ans = core.bind(primitive, args, params)
