@@ -24,7 +24,7 @@ _ADDED = frozenset(
 #: What a class itself holds, ``vars(cls)``, and ``cls.__mro__``: a rebuilt metaclass redefines both for the program.
 members_of, mro_of = type.__dict__["__dict__"].__get__, type.__dict__["__mro__"].__get__
 #: What a module itself holds, ``vars(module)``: the replacement for a module redefines ``__dict__`` for the program.
-names_of = ModuleType.__dict__["__dict__"].__get__
+names_of = vars(ModuleType)["__dict__"].__get__
 _BASES = type.__dict__["__bases__"]
 
 _KINDS: dict[type, type] = {}
