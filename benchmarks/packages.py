@@ -21,7 +21,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from package_programs import PROGRAMS
+from more_package_programs import PROGRAMS
 
 ROOT = Path(__file__).resolve().parent.parent
 HOME = ROOT / "build" / "packages"
@@ -35,6 +35,7 @@ PINNED = {
     "astropy": "8.0.2",
     "autograd": "1.9.1",
     "autograd-gamma": "0.5.0",
+    "burnman": "1.1.0",
     "ceviche": "0.1.3",
     "chemicals": "1.5.2",
     "colorspacious": "1.1.2",
@@ -44,25 +45,33 @@ PINNED = {
     "fipy": "4.0.3",
     "fluids": "1.3.1",
     "geographiclib": "2.1",
+    "hcipy": "0.7.1",
     "ht": "1.2.0",
     "iapws": "1.5.5",
     "ikpy": "4.2.1",
     "lifelines": "0.30.3",
     "lmfit": "1.3.4",
+    "magpylib": "6.3.0",
+    "metpy": "1.7.1",
     "miepython": "3.3.0",
     "pint": "0.25.3",
     "pvlib": "0.16.1",
     "py-vollib": "1.0.12",
+    "pybaselines": "1.2.1",
     "pyerrors": "2.17.0",
     "pyhf": "0.7.6",
     "pykalman": "0.11.2",
     "pymanopt": "2.2.1",
+    "pymap3d": "3.2.0",
     "pymoo": "0.6.2",
     "pyriemann": "0.12",
+    "pyromat": "2.2.6",
     "pytransform3d": "3.17.0",
     "quantecon": "0.11.4",
     "quantities": "0.16.4",
+    "rocketpy": "1.13.0",
     "ruptures": "1.1.10",
+    "scikit-fem": "12.0.2",
     "scikit-rf": "2.2.0",
     "seawater": "3.3.5",
     "sgp4": "2.27",

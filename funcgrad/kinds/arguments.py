@@ -87,11 +87,24 @@ def _bind_any(primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any
                 args = (*args[:position], arg, *args[position + 1 :])
                 continue
             return _bind_foreign(primitive, args, position, params)
+        else:
+            _note_lost_class(primitive, args, type(arg))
     if shared and (others := _with_shared_arrays(args)) is not None:
         return primitive.call(*others, **params)
     ans = core.bind(primitive, args, params)
     ans = ans if not traced or isinstance(ans, Tracer) else writable_result(args, ans)
     return ans if proxy is None else proxy.wrap(ans, primitive.name)
+
+
+def _note_lost_class(primitive: Primitive, args: tuple[Any, ...], kind: type) -> None:
+    """Note it if an operand is of a class derived from ndarray, which the result for a traced value is not.
+
+    Rebuilt code has a class that takes traced values.
+    """
+    if kind is not np.ndarray and backend.is_array_class(kind) and any(isinstance(x, Tracer) for x in args):
+        problem = f"an operand is of the class {kind.__name__}, derived from ndarray, which the result for a traced"
+        text = f"{primitive.name}: {problem} value is not. Take numpy.asarray(x)."
+        pending_refusals.setdefault(get_ident(), text)
 
 
 def _compute_by_rules_of(x: Any, primitive: Primitive, args: tuple[Any, ...]) -> Any:

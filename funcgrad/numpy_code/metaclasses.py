@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from threading import get_ident
-from types import FunctionType, MappingProxyType
+from types import FunctionType, MappingProxyType, ModuleType
 from typing import Any
 
-__all__ = ["STAMPS", "TRANSLATE", "members_of", "mro_of", "rebuilt_metaclass"]
+__all__ = ["STAMPS", "TRANSLATE", "members_of", "mro_of", "names_of", "rebuilt_metaclass"]
 
 #: Attribute under which a rebuilt class keeps the translator that built it.
 TRANSLATE = "_⟨translate⟩"
@@ -23,6 +23,8 @@ _ADDED = frozenset(
 
 #: What a class itself holds, ``vars(cls)``, and ``cls.__mro__``: a rebuilt metaclass redefines both for the program.
 members_of, mro_of = type.__dict__["__dict__"].__get__, type.__dict__["__mro__"].__get__
+#: What a module itself holds, ``vars(module)``: the replacement for a module redefines ``__dict__`` for the program.
+names_of = vars(ModuleType)["__dict__"].__get__
 _BASES = type.__dict__["__bases__"]
 
 _KINDS: dict[type, type] = {}

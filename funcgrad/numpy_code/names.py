@@ -33,7 +33,7 @@ from funcgrad.numpy_code.examples import with_example_loop
 from funcgrad.numpy_code.libraries import is_mirrored
 from funcgrad.numpy_code.mathematics import NUMBER_MODULES, python_function
 from funcgrad.numpy_code.matrices import accepting_objects, matrix_from_data, multiply
-from funcgrad.numpy_code.metaclasses import members_of
+from funcgrad.numpy_code.metaclasses import members_of, names_of
 from funcgrad.numpy_code.own import own
 from funcgrad.numpy_code.random import Random
 from funcgrad.numpy_code.reading import refusing_reader, refusing_traced, safe_getattr
@@ -331,10 +331,6 @@ def replacement_by_name(name: str, value: Any, others: Any = MappingProxyType({}
     return Methods(value) if names_owner(name) else others.get(source_name(name), replacement_in_calls)(value)
 
 
-#: What a module itself holds: ``MirrorModule`` redefines ``__dict__`` for the program.
-_own_names = ModuleType.__dict__["__dict__"].__get__
-
-
 class MirrorModule(ModuleType):
     """Module whose names are funcgrad's, or what ``find`` returns for them.
 
@@ -351,7 +347,7 @@ class MirrorModule(ModuleType):
 
     def __init__(self, module: ModuleType, find: Any, names: Any = None) -> None:
         super().__init__(module.__name__, module.__doc__)
-        own = _own_names(self)
+        own = names_of(self)
         own.update({name: vars(module).get(name) for name in ("__loader__", "__package__", "__spec__")})
         asked = _NameLookup(module, find, names, own)
         own.update({_LOOKUP_KEY: asked, "__getattr__": asked.get, "__dir__": partial(dir, module)})
@@ -364,7 +360,7 @@ class MirrorModule(ModuleType):
         return _ModuleNames(self)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        own = _own_names(self)
+        own = names_of(self)
         asked = own[_LOOKUP_KEY]
         setattr(asked.module, name, value)
         own.pop(name, None)
@@ -374,7 +370,7 @@ class MirrorModule(ModuleType):
 
 def original_module(names: ModuleType) -> ModuleType | None:
     """Return the module that ``names`` replaces if it is a ``MirrorModule``, else None."""
-    asked = _own_names(names).get(_LOOKUP_KEY)
+    asked = names_of(names).get(_LOOKUP_KEY)
     return None if asked is None else asked.module
 
 
@@ -382,7 +378,7 @@ class _ModuleNames(dict[str, Any]):
     """Names of a module, with their replacements. What a program stores here, the module gets."""
 
     def __init__(self, module: MirrorModule) -> None:
-        own = _own_names(module)
+        own = names_of(module)
         asked = own[_LOOKUP_KEY]  # not ``getattr``: of a module without ``__annotations__`` it asks for ``__dict__``
         super().__init__({name: own[name] if name in own else asked.get(name) for name in vars(asked.module)})
         self.module = module

@@ -236,7 +236,7 @@ def _container_view(
         view = container_base.__new__(cls)
         translate.memo().setdefault(id(obj), (obj, view))  # ``obj`` may refer to itself
         if issubclass(container_base, dict):
-            container_base.update(view, translate(dict(obj))[0])
+            container_base.update(view, translate(dict(container_base.items(obj)))[0])  # not by the class's own methods
         else:
             members = [translate(x)[0] for x in container_base.__iter__(obj)]
             container_base.__init__(view, members, *((obj.maxlen,) if container_base is deque else ()))

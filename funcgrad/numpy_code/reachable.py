@@ -17,7 +17,7 @@ import numpy as np
 from funcgrad.core import Tracer
 from funcgrad.numpy_code.libraries import is_kept, module_of, package_of
 from funcgrad.numpy_code.mathematics import NUMBER_MODULES
-from funcgrad.numpy_code.metaclasses import members_of, mro_of
+from funcgrad.numpy_code.metaclasses import members_of, mro_of, names_of
 
 #: Number of values from which on there is too much to look at.
 _MOST_VALUES = 3_000
@@ -80,7 +80,7 @@ def _named(fun: FunctionType) -> list[Any]:
     modules = {id(x): x for x in found if isinstance(x, ModuleType)}
     waiting = list(modules.values())
     while waiting:
-        inside = vars(waiting.pop())
+        inside = names_of(waiting.pop())
         for value in [inside[name] for name in names if name in inside]:
             found.append(value)
             if isinstance(value, ModuleType) and id(value) not in modules:

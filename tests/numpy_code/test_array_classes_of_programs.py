@@ -10,7 +10,7 @@ import scipy.special
 from helpers import differences
 from numpy import ndarray
 
-from funcgrad import grad, hessian, jvp, vmap
+from funcgrad import as_written, grad, hessian, jvp, vmap
 from funcgrad.errors import ConversionError, InputError
 
 X = np.array([0.7, 1.4, 2.3])
@@ -626,3 +626,17 @@ def test_methods_of_ndarray_called_by_name_with_traced_values():
 
     assert grad(f)(0.5) == pytest.approx(4.0 * 0.5**3 + 2.0, rel=1e-12)
     np.testing.assert_allclose(vmap(f)(np.array([0.5, 2.0])), [f(0.5), f(2.0)], rtol=1e-14)
+
+
+OUTSIDE = Signal([1.0, 2.0, 3.0], rate=3.0)
+
+
+@pytest.mark.parametrize(
+    "product", [lambda x: OUTSIDE * x, lambda x: x * OUTSIDE, lambda x: np.multiply(OUTSIDE, x)], ids=["l", "r", "u"]
+)
+def test_program_asks_whether_a_result_has_an_attribute_of_the_class(product):
+    f = lambda x: (lambda y: y.sum() * getattr(y, "rate", 1.0) + (x if hasattr(y, "rate") else 0.0))(product(x))
+    assert (f(1.0), grad(f)(1.0), jvp(f, (1.0,), (1.0,))[1]) == (19.0, 19.0, 19.0)
+    np.testing.assert_array_equal(vmap(grad(f))(np.array([1.0, 2.0])), [19.0, 19.0])
+    with as_written(), pytest.raises(ConversionError, match="derived from ndarray, which the result for a traced"):
+        grad(f)(1.0)

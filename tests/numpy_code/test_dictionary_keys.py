@@ -116,3 +116,24 @@ def test_keys_that_are_stored_in_a_run():
 
     for _ in range(3):
         np.testing.assert_allclose(grad(f)(0.3), 3.0 * math.cos(0.3), rtol=1e-14)
+
+
+class Sorted(dict):
+    """Dictionary whose methods return other values than it stores."""
+
+    def __iter__(self):
+        return iter(sorted(dict.keys(self)))
+
+    def keys(self):
+        return [*self, "absent"]
+
+    def __getitem__(self, key):
+        return 2.0 * dict.__getitem__(self, key)
+
+
+TABLE = Sorted(b=3.0, a=1.0)
+
+
+def test_dictionary_of_a_class_that_overrides_how_it_is_read():
+    f = lambda x: math.sin(x) * TABLE["b"] + sum(math.exp(TABLE[key] * x) for key in TABLE)
+    assert grad(f)(0.3) == pytest.approx(6.0 * math.cos(0.3) + 6.0 * math.exp(1.8) + 2.0 * math.exp(0.6), rel=1e-12)
