@@ -146,8 +146,8 @@ def _is_call(steps: list[_Step], at: int, is_called: Callable[[str, str], bool])
     _, op, arg, name = steps[at]
     if name == "super" or (name == "vars" and op == _GLOBAL):
         return op == _GLOBAL and _has_argument(steps, at) and is_called("", name)
-    if at + 1 < len(steps) and steps[at + 1][3] in CONSTRUCTING_METHODS:
-        return _is_class_of_table(steps, at, is_called)
+    if at + 1 < len(steps) and (steps[at + 1][3] in CONSTRUCTING_METHODS or _is_class_of_arrays(steps, at)):
+        return _is_global_class(steps, at, is_called)
     if op == _GLOBAL:
         return bool(arg & 1) and is_called("", name)
     if op == _NAME:  # in code compiled from a text, where the flag is an instruction of its own
@@ -163,7 +163,12 @@ def _is_call(steps: list[_Step], at: int, is_called: Callable[[str, str], bool])
     return (is_method or is_pushed or is_last) and is_called(owner, name)
 
 
-def _is_class_of_table(steps: list[_Step], at: int, is_called: Callable[[str, str], bool]) -> bool:
+def _is_class_of_arrays(steps: list[_Step], at: int) -> bool:
+    """Whether an attribute of ``ndarray`` is looked up, such as a method."""
+    return steps[at][3] == "ndarray" and steps[at + 1][1] in _ATTRIBUTES
+
+
+def _is_global_class(steps: list[_Step], at: int, is_called: Callable[[str, str], bool]) -> bool:
     """Whether the name before ``.from_dict`` is a global name, or an attribute of one, whose calls are replaced."""
     op, name = steps[at][1], steps[at][3]
     if op not in _ATTRIBUTES:

@@ -36,6 +36,7 @@ from funcgrad.numpy_code.factorizations import FACTORIZATIONS
 from funcgrad.numpy_code.fourier import FOURIER
 from funcgrad.numpy_code.graphs import GRAPHS
 from funcgrad.numpy_code.images import IMAGES
+from funcgrad.numpy_code.lapack import LAPACK
 from funcgrad.numpy_code.legendre import LEGENDRE
 from funcgrad.numpy_code.minima import MINIMA
 from funcgrad.numpy_code.numbers_apart import NUMBERS_APART
@@ -290,6 +291,7 @@ _KERNELS: dict[tuple[str, str], Callable[..., Any]] = {
     **FACTORIZATIONS,
     **FOURIER,
     **IMAGES,
+    **LAPACK,
     **LEGENDRE,
     **MINIMA,
     **RADIAL,

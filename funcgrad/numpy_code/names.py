@@ -33,6 +33,7 @@ from funcgrad.numpy_code.libraries import is_mirrored
 from funcgrad.numpy_code.mathematics import NUMBER_MODULES, python_function
 from funcgrad.numpy_code.matrices import accepting_objects, matrix_from_data, multiply
 from funcgrad.numpy_code.metaclasses import members_of
+from funcgrad.numpy_code.ndarray_methods import CLASS_OF_ARRAYS
 from funcgrad.numpy_code.own import own
 from funcgrad.numpy_code.random import Random
 from funcgrad.numpy_code.reading import refusing_reader, refusing_traced, safe_getattr
@@ -382,7 +383,9 @@ def _identity(x: Any) -> int:
 
 
 #: Replacements in calls that look up others.
-_MORE_CONVERSIONS: dict[Any, Any] = {vars: _attributes, map: _mapped, partial: _partial_of, id: _identity}
+_MORE_CONVERSIONS: dict[Any, Any] = {
+    vars: _attributes, map: _mapped, partial: _partial_of, id: _identity, np.ndarray: CLASS_OF_ARRAYS,
+}  # fmt: skip
 
 #: Key under which a ``MirrorModule`` keeps its ``_NameLookup``. No name of a program can be equal to it.
 _LOOKUP_KEY = "⟨asked⟩"

@@ -153,8 +153,8 @@ def add_note(error: Exception, first: Exception, how: str) -> None:
         )
     if type(error) is TypeError and str(error).startswith("descriptor ") and "'Tracer'" in str(error):
         error.add_note(
-            "A method that is called through its class, such as numpy.ndarray.sum(x) or float.__add__(x, y), takes no "
-            "traced value. Call it on the object: x.sum(), x + y."
+            "A method that is called through its class, such as float.__add__(x, y), takes no traced value. Call it on "
+            "the object: x.sum(), x + y."
         )
     if type(error) is ValueError and "__array__ method not producing an array" in str(error):
         error.add_note(
@@ -204,6 +204,7 @@ def is_conversion(error: BaseException, before: BaseException | None = None) -> 
     is_sparse = "is a sparse matrix, got" in text  # the right operand of an operator, see ``sparse.ConstantMatrix``
     is_sparse = is_sparse or "got matrix of" in text or text.startswith("matrix(x): a traced")  # see ``matrices``
     may_show_tracer = "Tracer" in text or message == ""  # a text of a traced number was made, perhaps this one
+    may_show_tracer = may_show_tracer or "ndarray" in text  # the program asked ``type(x) is numpy.ndarray``
     names_tracer = may_show_tracer and not isinstance(error, FuncgradError)  # funcgrad's messages may show tracers
     in_place = text.startswith("'NotImplementedType' object has no attribute")  # ``series *= x`` of pandas
     of_objects = text.startswith(_OBJECT_ERRORS)
@@ -227,6 +228,7 @@ _OBJECT_ERRORS = (
     "loop of ufunc does not support argument",
     "Function call with ambiguous argument types",
     "No matching signature found",
+    "Cannot change data-type for array of references",  # ``constants.view(cls)`` with a class of rebuilt code
 )
 #: Names of the errors that JAX raises where code requests the numbers of an abstract value.
 _JAX_ERRORS = {"ConcretizationTypeError", "TracerArrayConversionError", "TracerIntegerConversionError"}

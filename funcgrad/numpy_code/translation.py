@@ -54,6 +54,7 @@ from funcgrad.numpy_code.names import (
     original_module,
     public_modules_of,
 )
+from funcgrad.numpy_code.ndarray_methods import method_of_ndarray
 from funcgrad.numpy_code.object_views import has_rebuilt_class, make_viewer
 from funcgrad.numpy_code.random import PythonRandom
 from funcgrad.numpy_code.replacements import PLAIN_TYPES, LatestCache, Run, SmallCache, current_run
@@ -543,7 +544,9 @@ def _of_python_function(value: np.ufunc, translate: Any) -> Any:
 #: Functions that rebuild objects with what they refer to, by type or by the type's full name.
 _REBUILDERS: dict[Any, Callable[[Any, Any], Any]] = {
     BuiltinFunctionType: _builtin_method,
-    WrapperDescriptorType: lambda value, translate: method_of_float(value),
+    WrapperDescriptorType: lambda value, translate: (
+        method_of_ndarray(value) if value.__objclass__ is np.ndarray else method_of_float(value)
+    ),
     functools.partial: _partial,
     toolz.curry: _partial,
     Compose: _composed,
