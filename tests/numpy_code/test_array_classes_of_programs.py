@@ -533,7 +533,7 @@ def test_methods_called_through_ndarray():
     def f(x):
         w = Watched(x * 1.0)
         w[1] = x[0] ** 2
-        found = np.asarray(w + x) + np.asarray(x - w) * w.size + np.asarray(Watched(3.0))
+        found = np.asarray(w + x) + np.asarray(x - w) * w.x + np.asarray(Watched(3.0))
         return np.ndarray.__mul__(found, x).sum() * w.latest + np.ndarray.max(x)
 
     assert f(X).shape == ()
