@@ -7,6 +7,7 @@ function asks for it afterwards, see ``shared_state.pending_refusals``.
 from __future__ import annotations
 
 import struct
+import sys
 from collections.abc import Callable
 from threading import get_ident
 from types import FunctionType
@@ -19,7 +20,7 @@ from funcgrad.batching import BatchTrace
 from funcgrad.core import Tracer, describe, is_in_transform
 from funcgrad.errors import ConcretizationError, ConversionError, EscapedTracerError, FuncgradError, ReadOnlyError
 from funcgrad.numpy.concretization import latest_rebuilt_run
-from funcgrad.numpy_code.libraries import is_kept, package_of
+from funcgrad.numpy_code.libraries import package_of
 from funcgrad.numpy_code.replacements import Run
 from funcgrad.shared_state import pending_refusals
 from funcgrad.writable import CONSTANTS
@@ -195,8 +196,8 @@ def is_conversion(error: BaseException, before: BaseException | None = None) -> 
             return True
         seen = seen.__cause__ or (None if seen.__suppress_context__ else seen.__context__)  # see ``retry_rebuilt``
     text = str(error)
-    if type(error) is ZeroDivisionError:
-        return _is_of_kept_package(error)
+    if type(error) is ZeroDivisionError:  # of objects in a column of pandas, which rebuilt code makes one of numbers
+        return "pandas" in sys.modules
     if not isinstance(error, (TypeError, ValueError, AttributeError, SystemError)):
         return False
     asks_for_memory = "a traced value has no memory of its own" in text
@@ -212,15 +213,6 @@ def is_conversion(error: BaseException, before: BaseException | None = None) -> 
     # code may have written to ``numpy.asarray`` of an array that funcgrad's functions made
     is_read_only = type(error) is ValueError and text.rstrip(".").endswith("is read-only")
     return is_read_only or names_tracer or asks_for_memory or of_two_kinds or is_sparse or in_place or lacks_array
-
-
-def _is_of_kept_package(error: BaseException) -> bool:
-    """Whether an error was raised by code that is not rebuilt, such as that of a table with a column of objects."""
-    place = error.__traceback__
-    while place is not None and place.tb_next is not None:
-        place = place.tb_next
-    home = None if place is None else place.tb_frame.f_globals.get("__name__")
-    return is_kept(home) and package_of(home) != "funcgrad"
 
 
 #: Beginnings of errors for arrays of Python objects, traced numbers: of ufuncs, and of Cython's functions of arrays.
