@@ -4,19 +4,27 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
-PROGRAMS: list[tuple[str, Callable[[Any], Any], list[float]]] = []
+#: The name of a package, a program that uses it, and the point at which to differentiate the program.
+Program: TypeAlias = tuple[str, Callable[[Any], Any], list[float]]
 
 
-def program(package: str, *at: float) -> Callable[[Callable[[Any], Any]], Callable[[Any], Any]]:
-    """Return a decorator that adds a function to the table, with the point at which to differentiate it."""
+def adding_to(table: list[Program]) -> Callable[..., Callable[[Callable[[Any], Any]], Callable[[Any], Any]]]:
+    """Return ``program(package, *at)``, a maker of decorators that add a function to a table."""
 
-    def add(fun: Callable[[Any], Any]) -> Callable[[Any], Any]:
-        PROGRAMS.append((package, fun, list(at)))
-        return fun
+    def program(package: str, *at: float) -> Callable[[Callable[[Any], Any]], Callable[[Any], Any]]:
+        def add(fun: Callable[[Any], Any]) -> Callable[[Any], Any]:
+            table.append((package, fun, list(at)))
+            return fun
 
-    return add
+        return add
+
+    return program
+
+
+PROGRAMS: list[Program] = []
+program = adding_to(PROGRAMS)
 
 
 @program("filterpy", 0.1, 0.5)

@@ -21,10 +21,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from more_package_programs import PROGRAMS
+import package_programs
+import package_programs_physics
+import package_programs_statistics
 
 ROOT = Path(__file__).resolve().parent.parent
 HOME = ROOT / "build" / "packages"
+PROGRAMS = [*package_programs.PROGRAMS, *package_programs_physics.PROGRAMS, *package_programs_statistics.PROGRAMS]
 #: Versions with which the table was made.
 PINNED = {
     "numpy": "2.4.6",
@@ -35,12 +38,14 @@ PINNED = {
     "astropy": "8.0.2",
     "autograd": "1.9.1",
     "autograd-gamma": "0.5.0",
+    "bayespy": "0.6.6",
     "burnman": "1.1.0",
     "ceviche": "0.1.3",
     "chemicals": "1.5.2",
     "colorspacious": "1.1.2",
     "colour-science": "0.4.7",
     "control": "0.10.2",
+    "empyrical-reloaded": "0.7.1",
     "filterpy": "2.0.0",
     "fipy": "4.0.3",
     "fluids": "1.3.1",
@@ -50,11 +55,15 @@ PINNED = {
     "iapws": "1.5.5",
     "ikpy": "4.2.1",
     "lifelines": "0.30.3",
+    "linearmodels": "7.1",
     "lmfit": "1.3.4",
     "magpylib": "6.3.0",
     "metpy": "1.7.1",
     "miepython": "3.3.0",
+    "networkx": "3.6.1",
     "pint": "0.25.3",
+    "pints": "0.6.1",
+    "pot": "0.9.7.post1",
     "pvlib": "0.16.1",
     "py-vollib": "1.0.12",
     "pybaselines": "1.2.1",
@@ -66,6 +75,7 @@ PINNED = {
     "pymoo": "0.6.2",
     "pyriemann": "0.12",
     "pyromat": "2.2.6",
+    "pyrr": "0.10.3",
     "pytransform3d": "3.17.0",
     "quantecon": "0.11.4",
     "quantities": "0.16.4",
@@ -75,8 +85,11 @@ PINNED = {
     "scikit-rf": "2.2.0",
     "seawater": "3.3.5",
     "sgp4": "2.27",
+    "spatialmath-python": "1.1.18",
+    "statsmodels": "0.15.0",
     "surpyval": "0.25",
     "sympy": "1.14.0",
+    "tensorly": "0.10.0",
     "thermo": "0.6.1",
     "tmm": "0.2.0",
     "transforms3d": "0.4.2",
@@ -126,7 +139,7 @@ def report() -> None:
     for package, f, at in PROGRAMS:
         found = verdict(f, at)
         good += found == "ok"
-        print(f"{package:16}{f.__name__:26}{found}", flush=True)
+        print(f"{package:20}{f.__name__:32}{found}", flush=True)
     print(f"{good} of {len(PROGRAMS)} programs, {math.floor(100 * good / len(PROGRAMS))} %")
 
 

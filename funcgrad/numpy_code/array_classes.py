@@ -68,9 +68,6 @@ class ArrayObject(Proxy, metaclass=_ArrayClass):
         shape = (shape,) if isinstance(shape, int) else tuple(shape)
         return cls.of_array(buffer.reshape(-1)[: int(np.prod(shape))].reshape(shape), None)
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        """Do nothing, as ``numpy.ndarray`` does: ``__new__`` takes the arguments."""
-
     @classmethod
     def of_array(cls, value: Any, template: Any) -> Any:
         """Return an array of this class that was made from ``template``, with the memory of ``value``."""
@@ -404,7 +401,7 @@ def _arrays_in(x: Any) -> Any:
 _COMPILED_WITH_CLASS = frozenset(("dot", "empty_like", "inner"))
 #: Functions whose Python code computes with plain arrays, and the results that it gives the class of an argument.
 _OF_PLAIN_ARRAYS: dict[str, tuple[int, ...]] = {
-    **dict.fromkeys(("cross", "det", "eigvals", "eigvalsh", "einsum", "slogdet"), ()),
+    **dict.fromkeys(("cross", "det", "eigvals", "eigvalsh", "einsum", "interp", "slogdet"), ()),
     **{"cholesky": (0,), "inv": (0,), "solve": (0,), "eig": (1,), "eigh": (1,)},
     **{"qr": (0, 1), "lstsq": (0, 1), "svd": (0, 2)},
 }

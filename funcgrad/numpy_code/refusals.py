@@ -7,6 +7,7 @@ function asks for it afterwards, see ``shared_state.pending_refusals``.
 from __future__ import annotations
 
 import struct
+import sys
 from collections.abc import Callable
 from threading import get_ident
 from types import FunctionType
@@ -20,7 +21,7 @@ from funcgrad.core import Tracer, describe, is_in_transform
 from funcgrad.errors import ConcretizationError, ConversionError, EscapedTracerError, FuncgradError, ReadOnlyError
 from funcgrad.numpy.plain_values.concretization import latest_rebuilt_run
 from funcgrad.numpy.plain_values.texts import Unshared
-from funcgrad.numpy_code.libraries import is_kept, package_of
+from funcgrad.numpy_code.libraries import package_of
 from funcgrad.numpy_code.replacements import Run
 from funcgrad.shared_state import pending_refusals
 from funcgrad.writable import CONSTANTS
@@ -154,8 +155,8 @@ def add_note(error: Exception, first: Exception, how: str) -> None:
         )
     if type(error) is TypeError and str(error).startswith("descriptor ") and "'Tracer'" in str(error):
         error.add_note(
-            "A method that is called through its class, such as numpy.ndarray.sum(x) or float.__add__(x, y), takes no "
-            "traced value. Call it on the object: x.sum(), x + y."
+            "A method that is called through its class, such as float.__add__(x, y), takes no traced value. Call it on "
+            "the object: x.sum(), x + y."
         )
     if type(error) is ValueError and "__array__ method not producing an array" in str(error):
         error.add_note(
@@ -196,8 +197,8 @@ def is_conversion(error: BaseException, before: BaseException | None = None) -> 
             return True
         seen = seen.__cause__ or (None if seen.__suppress_context__ else seen.__context__)  # see ``retry_rebuilt``
     text = str(error)
-    if type(error) is ZeroDivisionError:
-        return _is_of_kept_package(error)
+    if type(error) is ZeroDivisionError:  # of objects in a column of pandas, which rebuilt code makes one of numbers
+        return "pandas" in sys.modules
     if not isinstance(error, (TypeError, ValueError, AttributeError, SystemError)):
         return False
     asks_for_memory = "a traced value has no memory of its own" in text
@@ -205,6 +206,7 @@ def is_conversion(error: BaseException, before: BaseException | None = None) -> 
     is_sparse = "is a sparse matrix, got" in text  # the right operand of an operator, see ``sparse.ConstantMatrix``
     is_sparse = is_sparse or "got matrix of" in text or text.startswith("matrix(x): a traced")  # see ``matrices``
     may_show_tracer = "Tracer" in text or message == ""  # a text of a traced number was made, perhaps this one
+    may_show_tracer = may_show_tracer or "ndarray" in text  # the program asked ``type(x) is numpy.ndarray``
     names_tracer = may_show_tracer and not isinstance(error, FuncgradError)  # funcgrad's messages may show tracers
     in_place = text.startswith("'NotImplementedType' object has no attribute")  # ``series *= x`` of pandas
     of_objects = text.startswith(_OBJECT_ERRORS)
@@ -214,20 +216,12 @@ def is_conversion(error: BaseException, before: BaseException | None = None) -> 
     return is_read_only or names_tracer or asks_for_memory or of_two_kinds or is_sparse or in_place or lacks_array
 
 
-def _is_of_kept_package(error: BaseException) -> bool:
-    """Whether an error was raised by code that is not rebuilt, such as that of a table with a column of objects."""
-    place = error.__traceback__
-    while place is not None and place.tb_next is not None:
-        place = place.tb_next
-    home = None if place is None else place.tb_frame.f_globals.get("__name__")
-    return is_kept(home) and package_of(home) != "funcgrad"
-
-
 #: Beginnings of errors for arrays of Python objects, traced numbers: of ufuncs, and of Cython's functions of arrays.
 _OBJECT_ERRORS = (
     "loop of ufunc does not support argument",
     "Function call with ambiguous argument types",
     "No matching signature found",
+    "Cannot change data-type for array of references",  # ``constants.view(cls)`` with a class of rebuilt code
 )
 #: Names of the errors that JAX raises where code requests the numbers of an abstract value.
 _JAX_ERRORS = {"ConcretizationTypeError", "TracerArrayConversionError", "TracerIntegerConversionError"}

@@ -512,6 +512,35 @@ def test_functions_of_arrays_with_a_product_of_their_own(name):
     np.testing.assert_allclose(grad(f)(X), differences(f, X, 2e-4), rtol=1e-8, atol=1e-8)
 
 
+class Watched(np.ndarray, Total):
+    """Array with a second base class, whose methods call those of ndarray through the class."""
+
+    __rsub__ = np.ndarray.__rsub__
+
+    def __new__(cls, data):
+        made = np.atleast_1d(np.require(data, dtype=float)).view(cls)
+        super(Watched, made).__init__(made.size)
+        return made
+
+    def __add__(self, other):
+        return np.ndarray.__add__(self, other) * 2.0
+
+    def __setitem__(self, key, value):
+        self.latest = np.ndarray.sum(value * np.ones(2))
+        np.ndarray.__setitem__(self, key, value)
+
+
+def test_methods_called_through_ndarray():
+    def f(x):
+        w = Watched(x * 1.0)
+        w[1] = x[0] ** 2
+        found = np.asarray(w + x) + np.asarray(x - w) * w.x + np.asarray(Watched(3.0))
+        return np.ndarray.__mul__(found, x).sum() * w.latest + np.ndarray.max(x)
+
+    assert f(X).shape == ()
+    np.testing.assert_allclose(grad(f)(X), differences(f, X, 2e-4), rtol=1e-8)
+
+
 class Column(np.ndarray):
     """View of an array, the argument of a function, in a shape that the class sets."""
 

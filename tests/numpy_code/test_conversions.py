@@ -431,6 +431,16 @@ def test_complex_with_infinite_part():
     assert value_and_grad(lambda v: complex(v, math.inf).real)(2.0) == (2.0, 1.0)
 
 
+def arrays_only(x):
+    if type(x) != np.ndarray:  # noqa: E721
+        raise TypeError("the argument must be a numpy ndarray")
+    return (x**2).sum()
+
+
+def test_check_of_the_exact_class():
+    assert grad(lambda x: arrays_only(x))(np.ones(2)).tolist() == [2.0, 2.0]
+
+
 TOTAL, ITEM = np.ndarray.sum, np.ndarray.__getitem__
 
 

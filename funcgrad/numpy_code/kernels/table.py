@@ -36,6 +36,7 @@ from funcgrad.numpy_code.kernels.factorizations import FACTORIZATIONS
 from funcgrad.numpy_code.kernels.fourier import FOURIER
 from funcgrad.numpy_code.kernels.graphs import GRAPHS
 from funcgrad.numpy_code.kernels.images import IMAGES
+from funcgrad.numpy_code.kernels.lapack import LAPACK
 from funcgrad.numpy_code.kernels.legendre import LEGENDRE
 from funcgrad.numpy_code.kernels.minima import MINIMA
 from funcgrad.numpy_code.kernels.numbers_apart import NUMBERS_APART
@@ -290,6 +291,7 @@ _KERNELS: dict[tuple[str, str], Callable[..., Any]] = {
     **FACTORIZATIONS,
     **FOURIER,
     **IMAGES,
+    **LAPACK,
     **LEGENDRE,
     **MINIMA,
     **RADIAL,

@@ -139,7 +139,35 @@ def pivots():
             yield square, lambda x, i=i, lower=lower: la.ldl(x + 1j * x.T, lower, hermitian=False)[i]
 
 
-FAMILIES = (ndimage, signal, peaks, interpolate, linalg, pivots)
+def inverse_in_place(x):
+    """Compute an inverse as programs do that save memory: the second routine overwrites the result of the first."""
+    factor, _ = la.lapack.dpotrf(x @ x.T + np.eye(4))
+    diagonal = factor.diagonal()
+    logarithm = np.log(diagonal).sum()
+    la.lapack.dpotri(factor, overwrite_c=1)
+    return (factor + factor.T - np.diag(diagonal)) * logarithm
+
+
+def products_in_place(x):
+    rest = np.zeros((4, 4), order="F")
+    rest[0] = x[1]
+    product = la.blas.dsyrk(1.5, x, beta=0.5, c=rest, lower=1, overwrite_c=1)
+    return product + la.blas.dsyrk(x[0, 0], x[:2], trans=1) * la.blas.dgemm(2.0, x, x[:, :1], trans_a=1)
+
+
+def lapack():
+    square, raw = RNG.normal(size=(4, 4)), la.lapack
+    far = square + 4 * np.eye(4)
+    yield square, inverse_in_place
+    yield square, products_in_place
+    for lower in (0, 1):
+        yield far, lambda x, lower=lower: raw.dpotrf(x @ x.T + np.triu(x, 1), lower=1, clean=lower)[0]
+        yield far, lambda x, lower=lower: raw.dtrtri(x, lower, 1 - lower)[0]
+        yield far, lambda x, lower=lower: raw.dtrtrs(x, x[:, :2], lower, 1 - lower, lower)[0]
+    yield square, lambda x: raw.dpotrf(x @ x.T - 50 * np.eye(4))[1] * x
+
+
+FAMILIES = (ndimage, signal, peaks, interpolate, linalg, lapack, pivots)
 CALLS = [(f.__name__, i, x, call) for f in FAMILIES for i, (x, call) in enumerate(f())]
 
 

@@ -1,11 +1,13 @@
-"""More programs of ``packages``, about physics; ``PROGRAMS`` has those of ``package_programs`` too."""
+"""Programs of ``packages`` about physics."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from package_programs import PROGRAMS as PROGRAMS
-from package_programs import program
+from package_programs import Program, adding_to
+
+PROGRAMS: list[Program] = []
+program = adding_to(PROGRAMS)
 
 
 @program("burnman", 25e9, 1500.0)
