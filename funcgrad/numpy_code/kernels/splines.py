@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -633,7 +634,7 @@ def _ndbspline(self: Any, xi: Any, *, nu: Any = None, extrapolate: Any = None) -
 
 
 def _of_real(fun: Callable[..., Any], *, drops: bool = True) -> Callable[..., Any]:
-    """Return a function of FITPACK that, as SciPy's, ``drops`` imaginary parts, or refuses complex numbers."""
+    """Return a function of FITPACK that ``drops`` imaginary parts, as before SciPy 1.18, or refuses complex numbers."""
 
     def is_complex(x: Any) -> bool:
         return getattr(getattr(x, "dtype", None), "kind", "") == "c"
@@ -650,6 +651,8 @@ def _of_real(fun: Callable[..., Any], *, drops: bool = True) -> Callable[..., An
 
     return call
 
+
+_real_only = partial(_of_real, drops=False)
 
 #: FITPACK's functions that have the same names in SciPy 1.18 and before, in different modules.
 _FITPACK: dict[str, Callable[..., Any]] = {
@@ -691,16 +694,18 @@ SPLINES: dict[tuple[str, str], Callable[..., Any]] = {
     ("scipy.interpolate._dierckx", "fpback"): _fpback,
     ("scipy.interpolate._dierckx", "qr_reduce"): _qr_reduce,
     ("scipy.interpolate._interpnd", "_ndim_coords_from_arrays"): _coordinates,
-    ("scipy.interpolate._fitpack", "_insert"): _of_real(_insert, drops=False),
-    ("scipy.interpolate._fitpack", "_parcur"): _of_real(_parcur, drops=False),
+    ("scipy.interpolate._fitpack", "_insert"): _real_only(_insert),
+    ("scipy.interpolate._fitpack", "_parcur"): _real_only(_parcur),
     # with the names, order of arguments and results of SciPy 1.18, as in the next five lines
-    ("scipy.interpolate._fitpack", "insert"): _of_real(_insert, drops=False),
-    ("scipy.interpolate._fitpack", "parcur"): _of_real(_parcur, drops=False),
-    ("scipy.interpolate._fitpack", "curfit"): _of_real(_fitpack_curfit),
-    ("scipy.interpolate._fitpack", "regrid"): _of_real(lambda task, *args: _regrid(*args[:10])),
-    ("scipy.interpolate._fitpack", "splder"): _of_real(lambda t, c, k, nu, x, ext=0: _splder(t, c, k, x, nu, ext)),
-    ("scipy.interpolate._fitpack", "splint"): _of_real(lambda *args: _splint(*args)[0]),
+    ("scipy.interpolate._fitpack", "insert"): _real_only(_insert),
+    ("scipy.interpolate._fitpack", "parcur"): _real_only(_parcur),
+    ("scipy.interpolate._fitpack", "curfit"): _real_only(_fitpack_curfit),
+    ("scipy.interpolate._fitpack", "regrid"): _real_only(lambda task, *args: _regrid(*args[:10])),
+    ("scipy.interpolate._fitpack", "splder"): _of_real(
+        lambda t, c, k, nu, x, ext=0: _splder(t, c, k, x, nu, ext), drops=False
+    ),
+    ("scipy.interpolate._fitpack", "splint"): _real_only(lambda *args: _splint(*args)[0]),
     ("scipy.interpolate._ndbspline", "NdBSpline.__call__"): _ndbspline,
-    **{("scipy.interpolate._fitpack", name): _of_real(ours) for name, ours in _FITPACK.items()},
+    **{("scipy.interpolate._fitpack", name): _real_only(ours) for name, ours in _FITPACK.items()},
     **{("scipy.interpolate._dfitpack", name): _of_real(ours) for name, ours in _DFITPACK.items()},
 }

@@ -199,10 +199,15 @@ DROPPING = {
 @pytest.mark.parametrize("name", DROPPING)
 @pytest.mark.filterwarnings("ignore::numpy.exceptions.ComplexWarning")
 def test_splines_drop_imaginary_parts(name):
-    """Check the value, and that the derivative along imaginary numbers is zero."""
+    """Check the value, and that the derivative along imaginary numbers is zero; or the refusal."""
     fun, z = DROPPING[name], Y * (1.0 + 0.5j) + 0.1j
+    try:
+        want = fun(z)
+    except TypeError:  # some functions of SciPy 1.18 refuse complex numbers
+        with pytest.raises(InputError, match="must be real, got"):
+            jvp(fun, (z,), (z,))
+        return
     value, tangent = jvp(fun, (z,), (z,))
-    want = fun(z)
     np.testing.assert_allclose(value, want, rtol=1e-12, atol=1e-14)
     assert np.asarray(value).dtype == np.asarray(want).dtype == float
     step = 1e-6
