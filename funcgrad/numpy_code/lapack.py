@@ -74,13 +74,14 @@ def _syrk(
     return half if c is None else _into(c, half + _halves(c, lower)[1], overwrite_c)
 
 
+_ROUTINES: dict[str, dict[str, Callable[..., Any]]] = {
+    "lapack": {"potrf": _potrf, "potri": _potri, "trtri": _trtri, "trtrs": _trtrs},
+    "blas": {"gemm": _gemm, "syrk": _syrk},
+}
 #: Entries for ``kernels``: routines in single and double precision.
 LAPACK: dict[tuple[str, str], Callable[..., Any]] = {
     (f"scipy.linalg._f{home}", kind + name): ours
-    for home, routines in (
-        ("lapack", {"potrf": _potrf, "potri": _potri, "trtri": _trtri, "trtrs": _trtrs}),
-        ("blas", {"gemm": _gemm, "syrk": _syrk}),
-    )
+    for home, routines in _ROUTINES.items()
     for name, ours in routines.items()
     for kind in "sd"
 }

@@ -49,7 +49,8 @@ def module_of(value: Any) -> Any:
     if type(value) is not FunctionType:
         return named
     defined = value.__globals__.get("__name__")
-    return named if not isinstance(defined, str) or is_mirrored(defined) or is_kept(defined) else defined
+    is_known = not isinstance(defined, str) or is_mirrored(defined) or is_kept(defined)
+    return named if is_known or package_of(defined) == package_of(named) else defined
 
 
 def is_mirrored(module: str) -> bool:
