@@ -42,8 +42,9 @@ def module_of(value: Any) -> Any:
     Example:
         >>> from functools import wraps
         >>> import numpy as np
-        >>> module_of(wraps(np.array)(lambda x: x)) == __name__, module_of(np.array), module_of(np.average)
-        (True, 'numpy', 'numpy')
+        >>> own = eval("lambda x: x", {"__name__": "mine"})
+        >>> module_of(wraps(np.array)(own)), module_of(np.array), module_of(np.average)
+        ('mine', 'numpy', 'numpy')
     """
     named = getattr(value, "__module__", None)
     if type(value) is not FunctionType:
