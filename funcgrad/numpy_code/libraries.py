@@ -57,7 +57,8 @@ def module_of(value: Any) -> Any:
     named = getattr(value, "__module__", None)
     if type(value) is FunctionType:
         defined = value.__globals__.get("__name__")
-        return named if not isinstance(defined, str) or is_mirrored(defined) or is_kept(defined) else defined
+        is_known = not isinstance(defined, str) or is_mirrored(defined) or is_kept(defined)
+        return named if is_known or package_of(defined) == package_of(named) else defined
     is_made = named == "builtins" and isinstance(value, type) and "__module__" in members_of(value)
     return None if is_made and vars(builtins).get(value.__name__) is not value else named
 
