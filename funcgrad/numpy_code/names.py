@@ -392,6 +392,12 @@ class _ModuleNames(dict[str, Any]):
         for name, value in dict(*args, **kwargs).items():
             self[name] = value
 
+    def setdefault(self, name: str, default: Any = None) -> Any:
+        """Return the value of a name; store ``default`` if there is none."""
+        if name not in self:
+            self[name] = default
+        return self[name]
+
 
 def called_class(fun: Any) -> Any:
     """Return the replacement for a class that another function calls; a function is replaced where it is looked up."""

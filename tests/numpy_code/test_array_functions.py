@@ -244,14 +244,16 @@ def test_names_that_are_stored_in_the_dictionary_of_a_module(monkeypatch):
     def f(x):
         own = sys.modules[__name__].__dict__
         own["FACTOR"] = 2.0
-        own.update(more=3.0)
+        own.update(more=own.setdefault("third", 3.0))
         exec("FACTOR = FACTOR * more", own)
         return scaled(x)
 
     monkeypatch.setitem(globals(), "FACTOR", 1.0)
     monkeypatch.setitem(globals(), "more", 1.0)
+    monkeypatch.setitem(globals(), "third", 0.0)
+    del globals()["third"]
     assert grad(f)(0.5) == pytest.approx(6.0 * math.cos(0.5), rel=1e-12)
-    assert (FACTOR, globals()["more"]) == (6.0, 3.0)
+    assert (FACTOR, globals()["more"], globals()["third"]) == (6.0, 3.0, 3.0)
 
 
 class Measured:
