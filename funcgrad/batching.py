@@ -88,13 +88,13 @@ def unbatched_if_equal(x: Any) -> Any:
 
 def common_row(whole: Any) -> Any:
     """Return the first row of ``whole`` if all rows are equal; None if they differ, are unknown, or there are none."""
-    if (
-        backend.is_jax_tracer(plain_value(whole))
-        or not backend.shape_of(whole)[0]
-        or not bool(np.all(whole == (row := whole[0])))
-    ):
+    if backend.is_jax_tracer(plain_value(whole)) or not backend.shape_of(whole)[0]:
         return None
-    return row
+    row = whole[0]
+    equal = np.all(whole == row)
+    while is_batched(equal):  # in a ``vmap`` around this one: in each of its examples
+        equal = np.all(equal._val)
+    return row if bool(equal) else None
 
 
 def split_into_examples(leaves: Sequence[Any]) -> tuple[BatchTrace, Iterator[list[Any]]] | None:

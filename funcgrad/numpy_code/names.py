@@ -34,6 +34,7 @@ from funcgrad.numpy_code.libraries import is_mirrored
 from funcgrad.numpy_code.mathematics import NUMBER_MODULES, python_function
 from funcgrad.numpy_code.matrices import accepting_objects, matrix_from_data, multiply
 from funcgrad.numpy_code.metaclasses import members_of, names_of
+from funcgrad.numpy_code.ordering import largest, ordered, smallest
 from funcgrad.numpy_code.own import own
 from funcgrad.numpy_code.random import Random
 from funcgrad.numpy_code.reading import refusing_reader, refusing_traced, safe_getattr
@@ -420,7 +421,9 @@ def _identity(x: Any) -> int:
 
 
 #: Replacements in calls that look up others.
-_MORE_CONVERSIONS: dict[Any, Any] = {map: _mapped, partial: _partial_of, id: _identity}
+_MORE_CONVERSIONS: dict[Any, Any] = {
+    map: _mapped, partial: _partial_of, id: _identity, max: largest, min: smallest, sorted: ordered,
+}  # fmt: skip
 
 #: Key under which a ``MirrorModule`` keeps its ``_NameLookup``. No name of a program can be equal to it.
 _LOOKUP_KEY = "⟨asked⟩"
