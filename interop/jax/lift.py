@@ -186,7 +186,7 @@ _STATIC = "If the value is known before, make it a static argument (static_argnu
 #: Pairs of what the code needed and what to write instead, by the name of JAX's error.
 _JAX_ERRORS = {
     "TracerBoolConversionError": (
-        "the truth value of an array (if, while, and, or, not, min, max)",
+        "the truth value of an array (if, while, and, or, not)",
         "Use where(condition, a, b) for values, cond, while_loop or fori_loop for steps of a program, logical_and, "
         f"logical_or and logical_not for conditions. {_STATIC}.",
     ),

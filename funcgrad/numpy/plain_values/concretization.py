@@ -149,7 +149,7 @@ def _error_for_differing_examples(x: Tracer, request: str, size: int) -> Concret
             "the result for an empty batch before the vmap."
         )
     ways = [
-        "Instead of `if`, `while`, `and`, `or`, `not`, min or max use funcgrad.numpy's where(condition, a, b), "
+        "Instead of `if`, `while`, `and`, `or` or `not` use funcgrad.numpy's where(condition, a, b), "
         "logical_and, minimum, ...",
         "Instead of an index use funcgrad.numpy's take(table, x, axis=0).",
     ]
