@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.backend import dtype_of, library_of, shape_of
+from funcgrad.backend import dtype_of, is_sequence, library_of, shape_of
 from funcgrad.core import Tracer
 from funcgrad.kinds.linear import conj as conjugated
 from funcgrad.kinds.linear import imag as imaginary_part
@@ -151,6 +151,7 @@ def sign(x: ArrayLike, /) -> Array:
         >>> fnp.sign([-2.0, 0.0, 3.0])
         array([-1.,  0.,  1.])
     """
+    x = as_value(x) if is_sequence(x) else x
     if isinstance(x, Tracer) and x.dtype.kind == "c":
         finite = comparison.isfinite(x)  # NumPy has numbers for infinite ones, and NaN for NaN
         return comparison.where(finite, arithmetic.unit(comparison.where(finite, x, 1)), comparison.sign(x))

@@ -167,6 +167,14 @@ class Masked(Proxy):
     def fill_value(self, value: Any) -> None:
         self._fill = value
 
+    def get_fill_value(self) -> Any:
+        """Return ``fill_value``."""
+        return self.fill_value
+
+    def set_fill_value(self, value: Any = None) -> None:
+        """Set ``fill_value``; None stands for NumPy's."""
+        self.fill_value = value
+
     def _like(self, value: Any, mask: Any = None) -> Any:
         return Masked(value, self._mask if mask is None else mask, self._fill)
 

@@ -266,7 +266,7 @@ _RECORD_FUNCTIONS = {"array": _record_array, "fromarrays": records_from_arrays, 
 
 #: Replacements for functions of NumPy that are not in funcgrad's namespaces.
 _EXTRA_REPLACEMENTS: dict[Any, Any] = {
-    np.asmatrix: matrix_from_data,
+    np.asmatrix: partial(matrix_from_data, copy=False),
     np.matrix: _class_like(np.matrix, matrix_from_data),
     np.broadcast: Broadcast,
     np.recarray: _class_like(np.recarray, _recarray),

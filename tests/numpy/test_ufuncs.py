@@ -817,3 +817,32 @@ def test_classes_of_dtypes():
     value, slope = jvp(f, (3.0,), (1.0,))
     assert (value, value.dtype, slope) == (6.0, np.float32, 5.0)
     assert grad(lambda x: fnp.multiply(x, x, signature=(np.dtypes.Float64DType,) * 3))(3.0) == 6.0
+
+
+COMPLEX = {name: own for name, own in PLAIN.items() if any("D" in types for types in own.types)}
+
+
+@pytest.mark.parametrize(
+    ("own", "imaginary"),
+    [
+        *(pytest.param(own, 0.0, id=f"{name}-real") for name, own in PLAIN.items()),
+        *(pytest.param(own, 0.3j, id=f"{name}-complex") for name, own in COMPLEX.items()),
+    ],
+)
+def test_lists_of_traced_numbers_have_the_derivatives_of_arrays(own, imaginary):
+    theirs = getattr(np, own.__name__)
+    rows = [x + imaginary * (x + 1.0) if imaginary else x for x in arguments(own)]
+
+    def total(t, as_given):
+        moved = [x if x.dtype.kind == "i" else x + t * (x * 0.5 + 0.1) for x in rows]
+        out = theirs(*[as_given(x) for x in moved])
+        parts = [fnp.asarray(part) for part in (out if isinstance(out, tuple) else (out,))]
+        return sum(fnp.sum(fnp.real(p) * 1.0) + fnp.sum(fnp.imag(p) * 0.5) for p in parts)
+
+    nested = lambda x: [list(row) for row in x] if x.dtype.kind != "i" else x
+    for as_given in (nested, lambda x: tuple(map(tuple, nested(x))) if x.dtype.kind != "i" else x):
+        close(grad(total)(0.0, as_given), grad(total)(0.0, lambda x: x))
+        close(
+            jvp(lambda t, g=as_given: total(t, g), (0.0,), (1.0,))[1],
+            jvp(lambda t: total(t, lambda x: x), (0.0,), (1.0,))[1],
+        )

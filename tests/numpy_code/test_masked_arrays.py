@@ -114,6 +114,8 @@ def methods_of_constants(x):
     m[2] = 5.0
     m.put([0, 1], [7.0, 3.0])
     m.fill_value = 4.0
+    assert m.get_fill_value() == 4.0
+    m.set_fill_value(4.0)
     shown = f"{float(m[2]):.1f} {m!r}"
     counts = m.nbytes + m.itemsize + m.searchsorted(2.0) + ("mask=" in shown) + sum(m.flat[2:4])
     return (y * m.anom().filled()).sum() * counts + (m.dot(m) + float(ma.array(np.float64(2.0)))) * x[1]

@@ -54,7 +54,17 @@ def written(x):
     return made
 
 
+def shared(x):
+    """A matrix made by ``asmatrix`` shows what is written to its array later, and a copy does not."""
+    array = x.reshape(2, 3) * 1.0
+    view, copy = np.asmatrix(array), np.matrix(array)
+    array[0, 0] = x[1] * x[2]
+    view[1, 1] = x[3] ** 2
+    return view * copy.T + array[1, 1]
+
+
 PROGRAMS = {
+    "shared": shared,
     "written": written,
     "texts": texts,
     "of its class": of_its_class,
