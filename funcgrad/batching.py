@@ -91,7 +91,7 @@ def common_row(whole: Any) -> Any:
     if backend.is_jax_tracer(plain_value(whole)) or not backend.shape_of(whole)[0]:
         return None
     row = whole[0]
-    equal = np.all(whole == row)
+    equal: Any = np.all(whole == row)
     while is_batched(equal):  # in a ``vmap`` around this one: in each of its examples
         equal = np.all(equal._val)
     return row if bool(equal) else None

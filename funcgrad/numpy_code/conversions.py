@@ -191,6 +191,8 @@ class FormatString(str):
     __rmul__ = __mul__
 
     def __mod__(self, values: Any) -> str:
+        if set(_KINDS.findall(self)) == {"r"}:
+            return str.__mod__(self, values)  # describes a traced number, as ``repr`` does
         try:
             text = str.__mod__(self, _shown(values))
         except ConcretizationError:
@@ -221,6 +223,8 @@ def _parts(values: Any) -> tuple[Any, ...]:
     return values if type(values) is tuple else tuple(values.values()) if type(values) is dict else (values,)
 
 
+#: Kinds of the values that fill a text, such as "f" in "%.3f".
+_KINDS = re.compile(r"%(?:\([^)]*\))?[#0 +-]*(?:\*|\d+)?(?:\.(?:\*|\d+)?)?[hlL]?([diouxXeEfFgGcrsa])")
 #: Texts that Python fills; those of ``strftime``, such as "%Y-%m-%d", are not among them.
 _FILLED = re.compile(
     r"(?:[^%]|%(?:\([^)]*\))?[#0 +-]*(?:\*|\d+)?(?:\.(?:\*|\d+)?)?[hlL]?[diouxXeEfFgGcrsa%])*", re.DOTALL

@@ -122,7 +122,7 @@ class _Calls(_Texts):
         """Wrap ``type(x)`` in ``type(x).sum``, and a class of a module that the function imports itself."""
         self.generic_visit(node)
         made = node.value
-        if not isinstance(node.ctx, ast.Load):
+        if not isinstance(node.ctx, ast.Load) or node.attr in CONSTRUCTING_METHODS:
             return node
         if (isinstance(made, ast.Call) and isinstance(made.func, ast.Name) and made.func.id == "type") or (
             isinstance(made, ast.Attribute) and (made.attr == "__class__" or self._is_of_module(made))

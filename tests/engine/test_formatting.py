@@ -2,6 +2,7 @@
 """Printing a traced value: the text under each transform, and the error where a value cannot be shown."""
 
 import io
+import math
 import sys
 
 import numpy as np
@@ -101,6 +102,19 @@ def test_many_examples_and_batches_of_batches():
 @pytest.mark.parametrize("show", DESCRIBING)
 def test_repr_describes_the_tracer(run, show):
     assert "Tracer(" in shown_text({**ONE, **BATCH, **COMPILED}[run], DESCRIBING[show])
+
+
+def test_percent_r_describes_the_tracer_in_rebuilt_code():
+    texts = []
+
+    def fun(x):
+        texts.append("%r, %r" % (x, 2.0 * x))
+        texts.append("%r %.2f" % (1, x))
+        return math.sin(x)
+
+    grad(fun)(0.5)
+    assert texts[-2].count("Tracer(") == 2
+    assert texts[-1] == "1 0.50"
 
 
 @pytest.mark.parametrize("run", COMPILED)

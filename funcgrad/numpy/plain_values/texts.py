@@ -97,6 +97,9 @@ class TracedText(str):
                 )
             )
 
+    def __bool__(self) -> bool:  # a text that shows several numbers is not empty, whatever they are
+        return str.__len__(self) > 0
+
     def __str__(self) -> str:
         return self
 

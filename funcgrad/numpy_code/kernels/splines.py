@@ -568,6 +568,7 @@ def real_roots(c: Any, x: Any, y: Any, report_discont: bool, extrapolate: bool) 
     """Compute ``_ppoly.real_roots``: where piecewise polynomials equal ``y``, one array for each column of ``c``.
 
     SciPy finds the roots. Two Newton steps from there leave the roots where they are and give them derivatives.
+    A double root moves with the square root of a change, so its derivatives are infinite or NaN.
     """
     plain_c, knots = [np.ascontiguousarray(known_value(a, "PPoly.solve")) for a in (c, x)]
     level = float(known_value(y, "PPoly.solve"))
@@ -585,7 +586,11 @@ def real_roots(c: Any, x: Any, y: Any, report_discont: bool, extrapolate: bool) 
             if crosses is None:  # a root at a jump of the curve does not move with the values
                 largest = abs(plain_c[-1, :, column]).max(initial=0)
                 crosses = abs(np.asarray(known_value(value, "PPoly.solve"))) <= 1e-6 * (abs(level) + largest)
-            root = root - fnp.where(crosses, value / fnp.where(crosses, slope, 1.0), 0.0)
+            double = crosses & (np.asarray(known_value(slope, "PPoly.solve")) == 0.0)
+            root = root - fnp.where(crosses, value / fnp.where(crosses & ~double, slope, 1.0), 0.0)
+            if double.any():
+                change = fnp.where(double, value - known_value(value, "PPoly.solve"), 1.0)
+                root = root + fnp.where(double, fnp.sqrt(change), 0.0)
         found.append(root)
     return found
 

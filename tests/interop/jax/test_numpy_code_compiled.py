@@ -141,7 +141,6 @@ ODD = [*classes.PROGRAMS, *language.PROGRAMS]
 UNKNOWN = {
     "assertions",
     "cached_recursion",
-    "comprehensions",
     "sorting",
     "exceptions",
     "while_loops",

@@ -5,7 +5,7 @@ import pytest
 import scipy.interpolate as si
 from helpers import differences
 
-from funcgrad import check_grads, grad, jacfwd, jacobian, jvp, vjp, vmap
+from funcgrad import check_grads, grad, jacfwd, jacobian, jvp, value_and_grad, vjp, vmap
 from funcgrad.errors import ConversionError, InputError
 
 T = np.linspace(0.0, 1.0, 9)
@@ -271,6 +271,20 @@ def test_radial_functions_at_coinciding_points(kernel):
     np.testing.assert_allclose(grad(here)(points[3:4]), differences(here, points[3:4]), rtol=1e-4, atol=1e-6)
     if kernel in SMOOTH:
         check_grads(here, (points[3:4],), order=2)
+
+
+def test_double_root_keeps_its_value():
+    """The root of ``(x - 1)**2`` moves with the square root of a change: its derivative is infinite or NaN."""
+    made = []
+
+    def f(a):
+        made.append(si.PPoly(np.array([[1.0, -4.0, 3.0 * a], [a, 0.0, 0.0]]).T, [-2.0, 1.0, 2.0]).solve())
+        return made[-1][1]
+
+    with np.errstate(invalid="ignore", divide="ignore"):
+        value, slope = value_and_grad(f)(1.0)
+    assert (value, made[0].shape) == (1.0, (2,))
+    assert not np.isfinite(slope)
 
 
 def test_spline_roots_to_second_order():
