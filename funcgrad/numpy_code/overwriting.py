@@ -132,13 +132,15 @@ class CheckedForWrites:
         self.rewind = _rewind()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Run the function; run it again if it took a new path.
+        """Run the function; run it again if it took a new path, unless a function around it does so.
 
         Raises:
             ConversionError: an operation used an array that the function changed afterwards.
         """
         thread, paths = get_ident(), self.paths
         around = followed_paths.get(thread)
+        if around is not None and paths:  # the path is a part of that of a function around, which would run again
+            return self.fun(*args, **kwargs)
         path = followed_paths[thread] = _Path(args)
         try:
             if paths:

@@ -591,6 +591,24 @@ def test_first_call_reruns_a_closed_over_array_that_the_function_writes_to():
     close(found, grad(f)(X, lambda step: step))
 
 
+def test_step_that_writes_runs_once_inside_a_function_that_is_called_first():
+    """The step is known from a batch, where its arguments have other shapes; what is around it is not."""
+
+    def f(x, mark):
+        y = (x * 2.0).reshape(2, 2).T
+
+        def step(h):
+            y[0] = y[1] * y[1]
+            return np.sum(y * h[0])
+
+        return mark(step)(x)
+
+    for _ in range(2):
+        vmap(grad(lambda x: f(x, checkpoint)))(np.stack([X, X]))
+    for _ in range(2):
+        close(grad(lambda x: f(x, checkpoint) * 1.0)(X), grad(lambda x: f(x, lambda step: step))(X))
+
+
 def test_threads_share_a_pullback():
     _y, pullback = vjp(lambda x: checkpoint_chain(deep, x, length=12, budget=2), X)
     expected = pullback(np.ones(4))
