@@ -171,8 +171,13 @@ def asks_for_methods(code: CodeType) -> bool:
 
 
 #: What functions use, in modules of SciPy, that are to run rebuilt from their first call: MINPACK, which prints the
-#: errors of the functions that it calls, and compiled powers of rotations, which treat some numbers apart.
-_AT_ONCE = {"scipy.optimize": ("root", "fsolve", "leastsq"), "scipy.spatial.transform": ("Rotation",)}
+#: errors of the functions that it calls, compiled powers of rotations, which treat some numbers apart, and solvers
+#: whose steps have another derivative than the solution.
+_AT_ONCE = {
+    "scipy.optimize": ("root", "fsolve", "leastsq"),
+    "scipy.sparse.linalg": ("expm_multiply", "lsmr", "lsqr"),
+    "scipy.spatial.transform": ("Rotation",),
+}
 
 
 def codes_and_needs(fun: Any, run: Any = None) -> tuple[list[CodeType], bool]:

@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 
 import funcgrad.numpy as fnp
+from funcgrad.core import Tracer
 from funcgrad.errors import InputError, NotDifferentiableError
 from funcgrad.kinds import multilinear
 from funcgrad.kinds.rules import Operation
 from funcgrad.numpy.plain_values.hints import user_line
-from funcgrad.numpy.plain_values.peeking import shared_numbers
+from funcgrad.numpy.plain_values.peeking import is_plain, shared_numbers
 from funcgrad.numpy_code.own import own
 from funcgrad.numpy_code.sparse.objects import has_traced_values, plain_matrix
 from funcgrad.optional import import_scipy
@@ -77,6 +78,52 @@ def _nonlinear(method: str) -> Callable[..., Any]:
         settings = {_SETTINGS[key]: x for key, x in given.items() if key in _SETTINGS and x is not None}
         options = {**settings, **({"jac_options": rest} if rest else {})}
         return own("scipy.optimize").root(F, xin, method=method, callback=callback, options=options).x
+
+    return call
+
+
+#: Largest number of elements of a matrix that ``with_exact_derivative`` solves with directly.
+_DIRECT = 250_000
+
+
+def with_exact_derivative(solver: Callable[..., Any]) -> Callable[..., Any]:
+    """Return ``lsmr`` or ``lsqr``, SciPy's code, with the derivative of the least-squares solution in ``x``.
+
+    The steps have another derivative if they stop early, as for ``b = 0``, or at a solution in few directions. The
+    derivative of operators and large matrices is that of the steps.
+    """
+
+    @wraps(solver)
+    def call(A: Any, b: Any, damp: Any = 0.0, *args: Any, **kwargs: Any) -> Any:
+        with np.errstate(divide="ignore", invalid="ignore"):  # norms of residuals have no derivative at 0
+            found = solver(A, b, damp, *args, **kwargs)
+        matrix = A.toarray() if hasattr(A, "toarray") else A
+        start = kwargs.get("x0")
+        is_small = isinstance(matrix, (np.ndarray, Tracer)) and matrix.size <= _DIRECT
+        if not is_small or is_plain(matrix, b, damp, start):
+            return found
+        start = fnp.zeros(matrix.shape[1]) if start is None else fnp.asarray(start)
+        right, rows = fnp.ravel(fnp.asarray(b)) - matrix @ start, fnp.asarray(matrix)
+        if isinstance(damp, Tracer) or damp:
+            rows = fnp.concatenate([rows, damp * fnp.eye(rows.shape[1])])
+            right = fnp.concatenate([right, fnp.zeros(rows.shape[1])])
+        exact = start + fnp.linalg.lstsq(rows, right, rcond=None)[0]
+        constant = own("transforms").stop_gradient
+        return (constant(found[0]) + (exact - constant(exact)), *found[1:])
+
+    return call
+
+
+def with_two_terms(core: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a part of ``expm_multiply`` that adds at least two terms of the series for a traced matrix.
+
+    SciPy adds none for a multiple of the identity, whose derivatives need them.
+    """
+
+    @wraps(core)
+    def call(A: Any, B: Any, h: Any, mu: Any, m_star: int, *rest: Any, **kwargs: Any) -> Any:
+        terms = max(m_star, 2) if isinstance(A, Tracer) or has_traced_values(A) else m_star
+        return core(A, B, h, mu, terms, *rest, **kwargs)
 
     return call
 

@@ -44,7 +44,7 @@ from funcgrad.numpy_code.kernels.radial import RADIAL
 from funcgrad.numpy_code.kernels.random_variables import RANDOM_VARIABLE_WRAPPERS, RANDOM_VARIABLES
 from funcgrad.numpy_code.kernels.scikit_learn import SCIKIT_LEARN, SCIKIT_LEARN_WRAPPERS
 from funcgrad.numpy_code.kernels.signals import SIGNALS
-from funcgrad.numpy_code.kernels.solvers import SOLVERS, checked_spilu
+from funcgrad.numpy_code.kernels.solvers import SOLVERS, checked_spilu, with_exact_derivative, with_two_terms
 from funcgrad.numpy_code.kernels.splines import SPLINES, surface
 from funcgrad.numpy_code.kernels.state_space import STATE_SPACE
 from funcgrad.numpy_code.own import known_value, on_plain_values, own
@@ -450,6 +450,11 @@ _WRAPPERS: dict[tuple[str, str], Callable[[Any], Callable[..., Any]]] = {
     ("scipy._lib._util", "_contains_nan"): _without_masks,
     ("scipy.signal._ltisys", "place_poles"): _checked_place_poles,
     ("scipy.sparse.linalg._dsolve.linsolve", "spilu"): checked_spilu,
+    **{
+        ("scipy.sparse.linalg._expm_multiply", f"_expm_multiply_{name}"): with_two_terms
+        for name in ("simple_core", "interval_core_1", "interval_core_2")
+    },
+    **{(f"scipy.sparse.linalg._isolve.{name}", name): with_exact_derivative for name in ("lsmr", "lsqr")},
     ("scipy.stats._distn_infrastructure", "rv_continuous._entropy"): entropy_of_density,
     ("scipy.stats._distn_infrastructure", "rv_continuous.expect"): expectation,
     ("scipy.stats._multivariate", "_PSD.__init__"): with_triangular_factor,
