@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from functools import partial, wraps
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -99,7 +100,7 @@ def with_exact_derivative(solver: Callable[..., Any]) -> Callable[..., Any]:
             found = solver(A, b, damp, *args, **kwargs)
         matrix = A.toarray() if hasattr(A, "toarray") else A
         start = kwargs.get("x0")
-        is_small = isinstance(matrix, (np.ndarray, Tracer)) and matrix.size <= _DIRECT
+        is_small = isinstance(matrix, (np.ndarray, Tracer)) and prod(matrix.shape) <= _DIRECT
         if not is_small or is_plain(matrix, b, damp, start):
             return found
         start = fnp.zeros(matrix.shape[1]) if start is None else fnp.asarray(start)
