@@ -93,13 +93,14 @@ def with_exact_derivative(solver: Callable[..., Any]) -> Callable[..., Any]:
     The steps have another derivative if they stop early, as for ``b = 0``, or at a solution in few directions. The
     derivative of operators and large matrices is that of the steps.
     """
+    names = inspect.signature(solver)
 
     @wraps(solver)
     def call(A: Any, b: Any, damp: Any = 0.0, *args: Any, **kwargs: Any) -> Any:
         with np.errstate(divide="ignore", invalid="ignore"):  # norms of residuals have no derivative at 0
             found = solver(A, b, damp, *args, **kwargs)
         matrix = A.toarray() if hasattr(A, "toarray") else A
-        start = kwargs.get("x0")
+        start = names.bind(A, b, damp, *args, **kwargs).arguments.get("x0")
         is_small = isinstance(matrix, (np.ndarray, Tracer)) and prod(matrix.shape) <= _DIRECT
         if not is_small or is_plain(matrix, b, damp, start):
             return found

@@ -45,6 +45,18 @@ def test_derivatives_of_least_squares_solutions(solver, name, damp):
     np.testing.assert_allclose(vmap(grad(f))(np.array([0.05, 0.1])), [grad(f)(0.05), grad(f)(0.1)], rtol=1e-10)
 
 
+@pytest.mark.parametrize(("solver", "between"), [(lsmr, (None, False)), (lsqr, (None, False, False))])
+def test_first_guess_by_position(solver, between):
+    b, start = np.arange(1.0, 4.0), np.array([0.0, 0.2])
+
+    def f(t):
+        rows = scipy.sparse.csr_array(A + t * MOVED)
+        return WEIGHTS @ solver(rows, b + t, 0.4, 1e-13, 1e-13, 1e8, *between, start)[0]
+
+    assert grad(f)(0.0) == pytest.approx(differences(lambda t: exact(t, b, 0.4, start), 0.0, 1e-4), rel=1e-8)
+    assert f(0.0) == pytest.approx(exact(0.0, b, 0.4, start), rel=1e-12)
+
+
 @pytest.mark.parametrize("solver", [lsmr, lsqr])
 def test_derivative_in_the_right_side_of_a_constant_matrix(solver):
     rows = scipy.sparse.csr_array(A)
