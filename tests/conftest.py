@@ -150,8 +150,10 @@ def written():
 def forget_names():
     """Forget the names of test modules that are done: every later run would check that they are still the same."""
     for translator in rebuilding._TRANSLATORS.values():
-        watched = [(reference, reference()) for reference in translator.watched]
-        translator.watched[:] = [r for r, names in watched if names is None or not is_of_test_module(names.real)]
+        watched = translator.watched
+        known = [(reference, reference()) for reference in watched.modules]
+        watched.modules[:] = [r for r, names in known if names is None or not is_of_test_module(names.real)]
+        watched.note_change()
 
 
 def is_of_test_module(names):

@@ -19,14 +19,17 @@ from funcgrad.numpy_code.array_classes import array_class
 from funcgrad.numpy_code.array_functions import PROTOCOLS, accepting_numpys
 from funcgrad.numpy_code.enumerations import enumeration, is_rebuilt_enumeration
 from funcgrad.numpy_code.members import (
+    Stamp,
     TranslatedAttribute,
+    are_up_to_date,
     forget,
     is_lenient,
-    is_up_to_date,
+    is_placeholder,
     lazy_member,
     may_need_translation,
+    member_of_class,
     rebuilt_member,
-    stamp_of,
+    stamps_of,
 )
 from funcgrad.numpy_code.metaclasses import STAMPS, TRANSLATE, members_of, mro_of, rebuilt_metaclass
 from funcgrad.numpy_code.object_views import PYTHON_BASES, attribute_hooks, has_rebuilt_class, layout_of, state_hook
@@ -44,7 +47,7 @@ def class_of(cls: type, translate: Any, is_kept: Callable[[type], bool]) -> type
     """
     found: type | None = translate.classes.get(cls)
     if found is not None:
-        if is_up_to_date(found):
+        if are_up_to_date(stamps_of(found)):
             return found
         forget(cls, translate)
     build = _builder(cls)
@@ -96,10 +99,12 @@ def _rebuilt_class(cls: type, translate: Any, is_kept: Callable[[type], bool]) -
         made = _derived(make, cls, (first, *others), {**names, **members, **hooks})
     except Exception:  # the class does not allow subclasses
         return cls
-    above = [stamp for base in bases if not is_kept(base) for stamp in members_of(base).get(STAMPS, ())]
+    above = [stamp for base in bases if not is_kept(base) for stamp in stamps_of(base)]
     for name, constant in constants.items():  # afterwards, because a metaclass may compute with the members
         type.__setattr__(made, name, constant)
-    type.__setattr__(made, STAMPS, (*stamp_of(cls, members | constants), *above))
+    own, given = members_of(made), members_of(cls)
+    built = {name: given[name] for name in members | constants if name in given and not is_placeholder(own[name])}
+    type.__setattr__(made, STAMPS, tuple(dict.fromkeys([Stamp(cls, built), *above])))
     if hasattr(cls, "__slots__"):  # ``first`` may have others
         type.__setattr__(made, "__slots__", cls.__slots__)
     if "__parameters__" in members_of(cls):  # ``Generic`` sets it for each subclass, and finds none for this one
@@ -128,27 +133,19 @@ def _builder(cls: type) -> Callable[[type, Any, Callable[[type], bool]], type] |
     return _rebuilt_class if _may_differ(cls) else None
 
 
-def _lazy_or_translated(translate: Any, base: type, name: str, value: Any) -> Any:
-    """Return a member for a class that is not derived from the original: a method or a translated attribute."""
-    found = lazy_member(value, translate)
-    if found is value and may_need_translation(name, value, translate):
-        return TranslatedAttribute(base, name, translate)
-    return found
-
-
 def _metaclass(kind: type, translate: Any, is_kept: Callable[[type], bool]) -> type:
-    made: type = rebuilt_metaclass(kind, translate, is_kept, _lazy_or_translated)
+    made: type = rebuilt_metaclass(kind, translate, is_kept, member_of_class)
     return made
 
 
 def _enumeration(cls: type, translate: Any, is_kept: Callable[[type], bool]) -> type:
-    made: type = enumeration(cls, translate, partial(_lazy_or_translated, translate))
+    made: type = enumeration(cls, translate, partial(member_of_class, translate))
     return made
 
 
 def _array_class(cls: type, translate: Any, is_kept: Callable[[type], bool]) -> type:
     bases = [b if is_kept(b) else class_of(b, translate, is_kept) for b in cls.__bases__]
-    return array_class(cls, translate, bases, partial(_lazy_or_translated, translate))
+    return array_class(cls, translate, bases, partial(member_of_class, translate))
 
 
 class _TemporaryBase:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from abc import ABCMeta
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import _lru_cache_wrapper, cached_property, partial, partialmethod, singledispatchmethod
 from types import FunctionType
 from typing import Any
@@ -15,47 +15,69 @@ from funcgrad.numpy_code.conversions import as_format_string
 from funcgrad.numpy_code.metaclasses import STAMPS, members_of, mro_of
 from funcgrad.numpy_code.objects import DECORATED, rebuild_decorated
 
-#: Attributes of a class, a getter for those that were rebuilt, and what the getter returned then.
-_Stamp = tuple[Any, Callable[[Any], Any], Any]
 #: Types of members that are equal only if they are the same.
 _METHODS = frozenset((FunctionType, classmethod, property, staticmethod))
 
 
-def stamp_of(cls: type, members: dict[str, Any]) -> list[_Stamp]:
-    """Return the stamps of a class: one for its methods, and one for other members that were rebuilt."""
-    own = members_of(cls)
-    stamps: list[_Stamp] = []
-    names = [name for name in members if name in own]
-    methods = [name for name in names if type(own[name]) in _METHODS]
-    if methods:
-        get = operator.itemgetter(*methods)
-        stamps.append((own, get, get(own)))
-    others = [name for name in names if type(own[name]) not in _METHODS]
-    if others:  # arrays and traced values cannot be compared
-        held = [own[name] for name in others]
-        stamps.append((own, partial(_identities, others, held), list(map(id, held))))
-    return stamps
+class Stamp:
+    """Members of a program's class that its rebuilt class was built from, to see whether they are still there.
+
+    Programs use few of the methods of their classes, so a method is noted when it is rebuilt, not before.
+
+    Args:
+        cls: the program's class.
+        built: the members that were rebuilt together with the class.
+
+    Attributes:
+        members: what the class holds now.
+        methods: a function that takes the noted methods out of ``members`` at once, and what it returned then.
+        others: the same for other members: arrays and traced values cannot be compared.
+    """
+
+    __slots__ = ("_built", "members", "methods", "others")
+
+    def __init__(self, cls: type, built: dict[str, Any]) -> None:
+        self.members, self._built = members_of(cls), dict(built)
+        self._renew()
+
+    def note(self, name: str, member: Any) -> None:
+        """Note that ``member`` was rebuilt."""
+        self._built[name] = member
+        self._renew()
+
+    def _renew(self) -> None:
+        pairs = list(self._built.items())
+        self.methods = getter_of([pair for pair in pairs if type(pair[1]) in _METHODS])
+        self.others = getter_of([pair for pair in pairs if type(pair[1]) not in _METHODS])
 
 
-def _identities(names: list[str], held: Any, members: Any) -> list[int]:
-    """Return the ``id`` of members; those that are ``held`` keep theirs."""
-    return [id(members[name]) for name in names]
+def getter_of(pairs: list[tuple[str, Any]]) -> tuple[Callable[[Any], Any], tuple[Any, ...]]:
+    """Return a getter that takes these names from a dictionary at once, and the values that it should find."""
+    if not pairs:
+        return lambda names: (), ()
+    if len(pairs) == 1:  # with one name, itemgetter returns a value, not a tuple
+        pairs = [*pairs, *pairs]
+    return operator.itemgetter(*[name for name, _ in pairs]), tuple([value for _, value in pairs])
 
 
-def can_become_stale(made: Any) -> bool:
-    """Whether ``made`` is a class that was rebuilt from one with methods or properties."""
-    return isinstance(made, type) and bool(members_of(made).get(STAMPS))
-
-
-def is_up_to_date(made: type) -> bool:
-    """Whether the class that ``made`` was built from, and its bases, still have the same methods and properties."""
+def are_up_to_date(stamps: Iterable[Stamp]) -> bool:
+    """Whether the classes still have the members that were rebuilt."""
     try:
-        for members, get, found in members_of(made).get(STAMPS, ()):
-            if get(members) != found:
+        for stamp in stamps:
+            get, found = stamp.methods
+            if found and get(stamp.members) != found:
                 return False
-    except KeyError:  # a member is gone
+            get, found = stamp.others
+            if found and not all(map(operator.is_, get(stamp.members), found)):
+                return False
+    except (KeyError, ValueError):  # a member is gone, or an array stands in its place
         return False
     return True
+
+
+def stamps_of(made: Any) -> tuple[Stamp, ...]:
+    """Return the stamps of a rebuilt class, its own first, and then those of its bases; none for anything else."""
+    return members_of(made).get(STAMPS, ()) if isinstance(made, type) else ()
 
 
 def forget(cls: type, translate: Any) -> None:
@@ -90,10 +112,38 @@ class _LazyMember:
         built = rebuilt_member(member, self.translate)
         if all(lasts) and self.owner is not None and members_of(self.owner).get(self.name) is self:
             type.__setattr__(self.owner, self.name, built)
+            for stamp in stamps_of(self.owner)[:1]:
+                stamp.note(self.name, member)
         return built
 
+    def has_gone(self) -> bool:
+        """Whether the program has replaced or deleted the member; if so, replace this object likewise."""
+        own = {} if self.owner is None else members_of(self.owner)
+        for stamp in own.get(STAMPS, ())[:1]:
+            given = stamp.members.get(self.name, _GONE)
+            if given is self.member:
+                break
+            if own.get(self.name) is not self:
+                pass
+            elif given is _GONE:
+                type.__delattr__(self.owner, self.name)
+            else:
+                new = member_of_class(self.translate, own["__original__"], self.name, given)
+                type.__setattr__(self.owner, self.name, new)
+                if isinstance(new, _LazyMember):
+                    new.__set_name__(self.owner, self.name)
+                else:
+                    stamp.note(self.name, given)
+            return True
+        return False
+
     def __get__(self, obj: Any, cls: type | None = None) -> Any:
-        return self.rebuild().__get__(obj, cls)
+        if not self.has_gone():
+            return self.rebuild().__get__(obj, cls)
+        new = members_of(self.owner).get(self.name, _GONE)
+        if new is _GONE:
+            return getattr(super(self.owner, cls if obj is None else obj), self.name)
+        return new.__get__(obj, cls) if hasattr(type(new), "__get__") else new
 
     member_for_program = rebuild
 
@@ -207,10 +257,16 @@ class _LazyProperty(_LazyMember):
     __slots__ = ()
 
     def __set__(self, obj: Any, value: Any) -> None:
-        self.rebuild().__set__(obj, value)
+        if self.has_gone():
+            setattr(obj, self.name, value)
+        else:
+            self.rebuild().__set__(obj, value)
 
     def __delete__(self, obj: Any) -> None:
-        self.rebuild().__delete__(obj)
+        if self.has_gone():
+            delattr(obj, self.name)
+        else:
+            self.rebuild().__delete__(obj)
 
 
 #: Placeholders for members of a class until their first lookup, by the type of the member.
@@ -226,6 +282,19 @@ def lazy_member(member: Any, translate: Any) -> Any:
     """Return a placeholder for a method, which rebuilds it at the first lookup; the rebuilt member for others."""
     kind = _LAZY_KINDS.get(type(member))
     return rebuilt_member(member, translate) if kind is None else kind(member, translate)
+
+
+def member_of_class(translate: Any, cls: type, name: str, value: Any) -> Any:
+    """Return the member of a rebuilt class for one of the program's class: a method, or an attribute to translate."""
+    found = lazy_member(value, translate)
+    if found is value and may_need_translation(name, value, translate):
+        return TranslatedAttribute(cls, name, translate)
+    return found
+
+
+def is_placeholder(member: Any) -> bool:
+    """Whether a member of a rebuilt class was not looked up yet."""
+    return isinstance(member, _LazyMember)
 
 
 def rebuilt_member(member: Any, translate: Any) -> Any:

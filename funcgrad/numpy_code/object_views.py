@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from funcgrad.numpy_code.enumerations import SOURCE
-from funcgrad.numpy_code.members import forget
-from funcgrad.numpy_code.metaclasses import STAMPS, members_of, mro_of
+from funcgrad.numpy_code.members import are_up_to_date, forget, stamps_of
+from funcgrad.numpy_code.metaclasses import members_of, mro_of
 from funcgrad.numpy_code.names import original_module
 from funcgrad.numpy_code.replacements import LatestCache
 
@@ -187,22 +187,15 @@ def _object_viewer(kind: type, cls: type, translate: Any) -> Callable[[Any], Any
     made, dict_of, set_dict = partial(object.__new__, cls), _dict_of(kind)[0], _dict_of(cls)[1]
     unreplaced, read = translate.unreplaced_types, translate.array_attributes
     read_only_buffer = translate.read_only_buffer
-    stamps = members_of(cls).get(STAMPS, ())
+    stamps = stamps_of(cls)
     # a ``__getattribute__`` of the program may read by ``object.__getattribute__``, which calls no ``__getattr__``
     at_once = any("__getattribute__" in members_of(base) for base in mro_of(kind)[:-1])
     slots = _slots(kind) if at_once else []
 
-    def rebuild_and_view(obj: Any) -> Any:
-        forget(kind, translate)
-        return translate(obj)[0]
-
     def make_view(obj: Any) -> Any:
-        try:
-            for members, get, found in stamps:  # same check as ``is_up_to_date``, without a call
-                if get(members) != found:
-                    return rebuild_and_view(obj)
-        except KeyError:
-            return rebuild_and_view(obj)
+        if not are_up_to_date(stamps):
+            forget(kind, translate)
+            return translate(obj)[0]
         view: Any = made()
         given = dict_of(obj) or {}
         own = dict.copy(given)  # whatever subclass of dict the program uses

@@ -42,7 +42,7 @@ from funcgrad.numpy_code.refusals import (
     take_refusal,
 )
 from funcgrad.numpy_code.replacements import PLAIN_TYPES, Run, end_run, run_of_thread
-from funcgrad.numpy_code.scope import globals_object, refresh
+from funcgrad.numpy_code.scope import globals_object
 from funcgrad.numpy_code.translation import (
     FUNCTIONS,
     READ_ONLY_ARRAYS,
@@ -91,7 +91,7 @@ class Rebuilt:
                 if translate.may_be_stale:
                     plan = self._current_plan()
                     translate, built = plan.translate, plan.built
-                refresh(translate.watched)
+                translate.watched.refresh()
             elif pending_refusals:
                 around = pending_refusals.pop(get_ident(), None)
             if translate.replaces_arrays and not is_in_transform():  # nothing is traced, and arrays need no replacement

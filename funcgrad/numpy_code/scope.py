@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial, wraps
 from inspect import signature
-from operator import is_, itemgetter
+from operator import is_
 from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import Any
 from weakref import ref
@@ -28,7 +28,7 @@ from funcgrad.numpy_code.class_methods import has_methods, methods_of
 from funcgrad.numpy_code.conversions import as_writable
 from funcgrad.numpy_code.joined_texts import format_of, join_of, join_parts
 from funcgrad.numpy_code.libraries import is_mirrored, package_of
-from funcgrad.numpy_code.members import can_become_stale, is_up_to_date
+from funcgrad.numpy_code.members import are_up_to_date, getter_of, stamps_of
 from funcgrad.numpy_code.names import replacement_by_name, replacement_in_calls
 from funcgrad.numpy_code.reading import READER_MODULES, TABLE_CLASSES
 from funcgrad.numpy_code.replacements import current_run
@@ -136,7 +136,7 @@ class Globals(dict[str, Any]):
             self.fast.pop(name, None)
         self.mirror_dict.pop(name, None)
         self.known.pop(name, None)
-        self.comparison = None
+        self._compare_anew()
 
     def is_stable(self, name: str) -> bool:
         """Whether the replacement for a name is valid until the name is rebound."""
@@ -146,7 +146,7 @@ class Globals(dict[str, Any]):
         """Check the names one by one, and forget those that were rebound."""
         real, absent = self.real, self.new_comparison()[-2]
         for name, (value, found) in list(self.known.items()):
-            if can_become_stale(found) and not is_up_to_date(found):
+            if not are_up_to_date(stamps_of(found)):
                 self.forget(name)
             if real.get(source_name(name) or name, _MISSING) is not (_MISSING if source_name(name) else value):
                 self.forget(name)
@@ -156,14 +156,14 @@ class Globals(dict[str, Any]):
             self.forget(name)
 
     def new_comparison(self) -> Any:
-        """Store and return what is compared at once: functions and modules, other values, absent names, classes."""
+        """Store and return what is compared at once: functions and modules, other values, absent names, stamps."""
         known = list(self.known.items())
         bound = [(name, value) for name, (value, _) in known if value is not _MISSING]
         single = [pair for pair in bound if type(pair[1]) in _SINGLE]
         others = [pair for pair in bound if type(pair[1]) not in _SINGLE]
         absent = frozenset(source_name(name) or name for name, (value, _) in known if value is _MISSING)
-        classes = [found for _, (_, found) in known if can_become_stale(found)]
-        self.comparison = (*_getter(single), *_getter(others), absent, classes)
+        stamps = list(dict.fromkeys([stamp for _, (_, found) in known for stamp in stamps_of(found)]))
+        self.comparison = (*getter_of(single), *getter_of(others), absent, stamps)
         return self.comparison
 
     def get(self, name: str, default: Any = None) -> Any:
@@ -197,7 +197,11 @@ class Globals(dict[str, Any]):
             return
         self.known[name] = value, found
         self.fast[name] = found
+        self._compare_anew()
+
+    def _compare_anew(self) -> None:
         self.comparison = None
+        self.translate.watched.note_change()
 
     def note_assigned(self, names: frozenset[str]) -> None:
         """Note that a function assigns to ``names``. At the end of the run the module gets the values."""
@@ -217,42 +221,80 @@ class Globals(dict[str, Any]):
 _REQUIRED_BUILTINS = ("__import__", "__build_class__")
 
 
-def _getter(pairs: list[tuple[str, Any]]) -> tuple[Any, tuple[Any, ...]]:
-    """Return a getter that takes these names from a dictionary at once, and the values that it should find."""
-    if not pairs:
-        return lambda names: (), ()
-    if len(pairs) == 1:  # with one name, itemgetter returns a value, not a tuple
-        pairs = [*pairs, *pairs]
-    return itemgetter(*[name for name, _ in pairs]), tuple([value for _, value in pairs])
-
-
 def globals_object(names: Any) -> Globals | None:
     """Return the ``Globals`` behind the ``__globals__`` of a rebuilt function; None for other functions."""
     return names if isinstance(names, Globals) else None if names is None else names.get(_GLOBALS_KEY)
 
 
-def refresh(watched: list[ref[Globals]]) -> None:
-    """Forget the names of user modules that were rebound since the last run.
+class WatchedNames:
+    """Names of user modules, which programs may rebind between runs. Those of SciPy's modules are not watched.
 
-    SciPy's modules are not watched: programs do not rebind their names.
+    Attributes:
+        modules: weak references to the ``Globals`` of the modules.
     """
-    for known in watched:
-        names = known()
-        if names is None:
-            continue
-        single, values, others, numbers, absent, classes = names.comparison or names.new_comparison()
-        real = names.real
+
+    __slots__ = ("_checks", "modules")
+
+    def __init__(self) -> None:
+        self.modules: list[ref[Globals]] = []
+        self._checks: Any = None
+
+    def add(self, names: Globals) -> None:
+        """Watch the names of a module."""
+        self.modules.append(ref(names, self._discard))
+        self.note_change()
+
+    def _discard(self, dead: ref[Globals]) -> None:
+        with suppress(ValueError):
+            self.modules.remove(dead)
+        self.note_change()
+
+    def note_change(self) -> None:
+        """Note that other names are compared from now on."""
+        self._checks = None
+
+    def refresh(self) -> None:
+        """Forget the names that were rebound since the last run, and those of classes that got other members."""
+        if not self._are_same():
+            for names in self._living():
+                names.refresh()
+
+    def _are_same(self) -> bool:
+        single, others, absent, stamps = self._checks or self._collect()
         try:
-            if (
-                single(real) == values
-                and (not numbers or all(map(is_, others(real), numbers)))
-                and (not absent or real.keys().isdisjoint(absent))
-                and (not classes or all(map(is_up_to_date, classes)))
-            ):
-                continue
+            for get, real, values in single:
+                if get(real) != values:
+                    return False
+            for get, real, values in others:
+                if not all(map(is_, get(real), values)):
+                    return False
+            for real, missing in absent:
+                if not real.keys().isdisjoint(missing):
+                    return False
         except (KeyError, RuntimeError):  # a name is gone, or another thread adds a name
-            pass
-        names.refresh()
+            return False
+        return not stamps or are_up_to_date(stamps)
+
+    def _living(self) -> list[Globals]:
+        return [names for known in list(self.modules) if (names := known()) is not None]
+
+    def _collect(self) -> Any:
+        """Store and return what is compared, of all modules together: most modules have little of each kind."""
+        watched = self._living()
+        compared = [names.comparison or names.new_comparison() for names in watched]
+        pairs = list(zip(watched, compared, strict=True))
+        single = [(get, names.real, values) for names, (get, values, *_) in pairs if values]
+        others = [(get, names.real, values) for names, (_, _, get, values, *_) in pairs if values]
+        absent = [(names.real, missing) for names, (*_, missing, _) in pairs if missing]
+        self._checks = checks = (
+            single,
+            others,
+            absent,
+            list(dict.fromkeys(x for *_, stamps in compared for x in stamps)),
+        )
+        if any(names.comparison is not known for names, known in pairs):  # another thread looked a name up
+            self.note_change()
+        return checks
 
 
 def globals_of(real: dict[str, Any], translate: Any) -> Globals:
@@ -266,11 +308,6 @@ def globals_of(real: dict[str, Any], translate: Any) -> Globals:
     return known
 
 
-def _discard(watched: list[ref[Globals]], dead: ref[Globals]) -> None:
-    if dead in watched:
-        watched.remove(dead)
-
-
 def _new_globals(real: dict[str, Any], translate: Any) -> Globals:
     made, number, name = Globals(real, translate), id(real), str(real.get("__name__", ""))
 
@@ -280,7 +317,7 @@ def _new_globals(real: dict[str, Any], translate: Any) -> Globals:
 
     translate.globals[number] = ref(made, forget)
     if not is_mirrored(name):
-        translate.watched.append(ref(made, partial(_discard, translate.watched)))
+        translate.watched.add(made)
     if getattr(sys.modules.get(name), "__dict__", None) is real:
         translate.imported_globals[name] = made  # part of a reference cycle: one for each function would leave garbage
     return made

@@ -59,7 +59,7 @@ from funcgrad.numpy_code.names import (
 from funcgrad.numpy_code.object_views import has_rebuilt_class, make_viewer
 from funcgrad.numpy_code.random import PythonRandom
 from funcgrad.numpy_code.replacements import PLAIN_TYPES, LatestCache, Run, SmallCache, current_run
-from funcgrad.numpy_code.scope import globals_object, globals_of, importing
+from funcgrad.numpy_code.scope import WatchedNames, globals_object, globals_of, importing
 from funcgrad.numpy_code.sparse.objects import replacement_class
 from funcgrad.numpy_code.sparse.recognition import family_replacement, is_sparse_class, is_sparse_family
 from funcgrad.writable import COPY_ON_WRITE, Proxy, is_buffer, make_buffer
@@ -105,7 +105,7 @@ class Translator:
         globals: weak references to the ``Globals`` of modules, by the ``id`` of the module's dictionary.
         imported_globals: the ``Globals`` of modules that Python has imported, by module name.
         modules: replacements for modules, by module name.
-        watched: weak references to the ``Globals`` whose names may be rebound between runs.
+        watched: the names of user modules.
         may_be_stale: whether a code from which functions were built is gone, so that a function may have new code now.
     """
 
@@ -120,7 +120,7 @@ class Translator:
         self.globals: dict[int, Any] = {}
         self.imported_globals: dict[str, Any] = {}
         self.modules: dict[str, MirrorModule] = {}
-        self.watched: list[Any] = []
+        self.watched = WatchedNames()
         self.may_be_stale, forget = False, self.plans.forget
 
         def gone(plan: Any) -> None:

@@ -668,3 +668,85 @@ def test_less_common_members_and_names(f):
     fresh = lambda x: GAUGE.__init__() or rebuilt(x)
     assert slope == pytest.approx(differences(fresh, 0.7), rel=1e-7)
     GAUGE.__init__()
+
+
+class Base:
+    def scale(self, x):
+        return math.sinh(x)
+
+    @property
+    def shift(self):
+        return 2.0
+
+    @shift.setter
+    def shift(self, value):
+        raise AssertionError("replaced before it is used")
+
+
+class Refined(Base):
+    def scale(self, x):
+        return math.cosh(x) + super().scale(x)
+
+    def run(self, x):
+        return math.sin(x)
+
+    def all_of(self, x):
+        return self.scale(x) + self.shift * math.exp(x)
+
+    def set_and_run(self, x):
+        self.shift = math.sqrt(x)
+        return self.shift * self.scale(x)
+
+
+class Halving:
+    """Descriptor that is no function."""
+
+    def __get__(self, obj, cls=None):
+        return lambda x: math.tan(x) / 2.0
+
+
+#: Changes of a class after it was rebuilt, and before the changed member is first used.
+CHANGES = {
+    "a method": lambda patch: patch.setattr(Refined, "scale", lambda self, x: math.log(x)),
+    "a method of the base, which super() finds": lambda patch: patch.setattr(Base, "scale", lambda self, x: x**3),
+    "a static method": lambda patch: patch.setattr(Refined, "scale", staticmethod(math.log)),
+    "a descriptor": lambda patch: patch.setattr(Refined, "scale", Halving()),
+    "an object that is called": lambda patch: patch.setattr(Refined, "scale", functools.partial(math.pow, 3.0)),
+    "a method that is deleted": lambda patch: patch.delattr(Refined, "scale"),
+    "a property that is another": lambda patch: patch.setattr(Base, "shift", property(lambda self: 5.0)),
+    "a property that is a number": lambda patch: patch.setattr(Base, "shift", 4.0),
+    "a property that is deleted": lambda patch: (
+        patch.delattr(Base, "shift"),
+        patch.setattr(Refined, "shift", 6.0, raising=False),
+    ),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_members_that_change_before_they_are_used(change):
+    thing = Refined()
+
+    def f(x):
+        return thing.run(x)
+
+    def g(x):
+        return thing.all_of(x)
+
+    assert grad(f)(0.5) == pytest.approx(math.cos(0.5), rel=1e-14)  # rebuilds the class
+    with pytest.MonkeyPatch.context() as patch:
+        CHANGES[change](patch)
+        for _ in range(2):
+            value, slope = value_and_grad(g)(0.5)
+            assert value == pytest.approx(g(0.5), rel=1e-14)
+            assert slope == pytest.approx(differences(g, 0.5), rel=1e-8)
+    assert grad(g)(0.5) == pytest.approx(differences(g, 0.5), rel=1e-8)
+
+
+def test_property_that_is_replaced_before_it_is_set():
+    thing = Refined()
+    assert grad(lambda x: thing.run(x))(0.5) == pytest.approx(math.cos(0.5), rel=1e-14)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delattr(Base, "shift")
+        slope = differences(lambda x: math.sqrt(x) * (math.cosh(x) + math.sinh(x)), 0.5)
+        assert grad(lambda x: thing.set_and_run(x))(0.5) == pytest.approx(slope, rel=1e-8)
+    assert "shift" not in vars(thing)
