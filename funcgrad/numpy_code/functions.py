@@ -107,7 +107,7 @@ def _plan_of(fun: FunctionType, translate: Any) -> _Plan:
     code = fun.__code__
     plan: _Plan | None = translate.plans.get(code)
     if plan is None:
-        source = with_local_calls(code, of_arrays=translate.replaces_arrays)
+        source = with_local_calls(code, fun.__globals__, of_arrays=translate.replaces_arrays)
         made = with_calls(source, replaced_calls(fun.__globals__))
         shared, assigned = assigned_variables(code), assigned_variables(code, scope="GLOBAL")
         own, sets = made.replace() if made is code else made, bool(shared or assigned)

@@ -13,10 +13,10 @@ from __future__ import annotations
 import __future__
 
 import ast
-import copy
 import dis
 import inspect
-import textwrap
+import linecache
+import operator
 from types import CodeType
 from typing import Any
 
@@ -41,11 +41,12 @@ for _feature in __future__.all_feature_names:
     _FUTURE |= getattr(__future__, _feature).compiler_flag
 
 
-def with_local_calls(code: CodeType, *, of_arrays: bool = True) -> CodeType:
+def with_local_calls(code: CodeType, names: dict[str, Any], *, of_arrays: bool = True) -> CodeType:
     """Return ``code`` compiled from its source with calls of local variables replaced, or ``code`` if that fails.
 
     Args:
         code: a function's code.
+        names: the function's global names, which tell how to read the source of a module in an archive.
         of_arrays: whether to replace all these calls, not only joined texts; in a ``lambda`` only these.
     """
     of_arrays = of_arrays and code.co_name != _LAMBDA
@@ -55,7 +56,7 @@ def with_local_calls(code: CodeType, *, of_arrays: bool = True) -> CodeType:
     made: CodeType | None = known.get(code)
     if made is None:
         try:
-            made = _compiled(code, _Calls(_variables(code)) if of_arrays else _Texts()) or code
+            made = _compiled(code, names, _Calls(_variables(code)) if of_arrays else _Texts()) or code
         except (OSError, SyntaxError, TypeError, ValueError, IndexError):  # no source, or the source of other code
             made = code
         known.put(code, made)
@@ -86,7 +87,7 @@ class _Texts(ast.NodeTransformer):
         alone = lambda x: x if isinstance(x, ast.Constant) else ast.copy_location(ast.JoinedStr([x]), x)
         parts: list[ast.expr] = list(map(alone, node.values))
         self.changed = True
-        return ast.copy_location(ast.Call(ast.Name(call_name("parts"), ast.Load()), parts, []), node)
+        return _call("parts", parts, node)
 
     def visit_FormattedValue(self, node: ast.FormattedValue) -> Any:
         """Change the value, not the format, which has to be an f-string."""
@@ -147,7 +148,7 @@ class _Calls(_Texts):
 
     def _wrapped(self, helper: str, node: ast.expr) -> ast.expr:
         self.changed = True
-        return ast.copy_location(ast.Call(ast.Name(call_name(helper), ast.Load()), [node], []), node)
+        return _call(helper, [node], node)
 
     def _is_class(self, node: ast.expr) -> bool:
         return self._is_of_module(node) or self._is_local(node)
@@ -157,6 +158,12 @@ class _Calls(_Texts):
 
     def _is_of_module(self, node: ast.expr) -> bool:
         return isinstance(node, ast.Attribute) and node.attr in _CLASSES and self._is_local(node.value)
+
+
+def _call(helper: str, args: list[ast.expr], node: ast.expr) -> ast.Call:
+    """Return a call of a helper at the place of ``node``."""
+    name = ast.copy_location(ast.Name(call_name(helper), ast.Load()), node)
+    return ast.copy_location(ast.Call(name, args, []), node)
 
 
 def _is_made_by_call(node: ast.expr) -> bool:
@@ -173,32 +180,71 @@ def _variables(code: CodeType) -> frozenset[str]:
     return frozenset(own.union(*[_variables(c) for c in code.co_consts if isinstance(c, CodeType)]))
 
 
-def _compiled(code: CodeType, change: _Texts) -> CodeType | None:
-    function = _lambda(code) if code.co_name == _LAMBDA else _definition(code)
+def _compiled(code: CodeType, names: dict[str, Any], change: _Texts) -> CodeType | None:
     is_private = any(name.startswith("_") and "__" in name[1:] and not name.endswith("__") for name in code.co_names)
-    if function is None or is_private:
+    if is_private:
         return None  # private names, which depend on the class
-    if _steps(_function(copy.deepcopy(function), code)) != _steps(code):
+    linecache.checkcache(code.co_filename)
+    lines = linecache.getlines(code.co_filename, names)
+    function = _lambda(code, lines) if code.co_name == _LAMBDA else _definition(code, lines)
+    if function is None or not _do_the_same(_function(function, code), code):
         return None  # the file has changed since it was imported
     function = change.visit(function)
     return _function(function, code) if change.changed else None
 
 
-def _lambda(code: CodeType) -> ast.FunctionDef | None:
+def _lambda(code: CodeType, lines: list[str]) -> ast.FunctionDef | None:
     """Return a ``lambda`` as a definition that is compiled to the same code."""
-    lines, _ = inspect.findsource(code)
     for node in ast.walk(ast.parse("".join(lines))):
         if isinstance(node, ast.Lambda) and node.lineno == code.co_firstlineno:
             body = ast.copy_location(ast.Return(node.body), node)
             made = ast.copy_location(ast.FunctionDef(code.co_name, node.args, [body], []), node)
-            if _steps(_function(copy.deepcopy(made), code)) == _steps(code):
+            if _do_the_same(_function(made, code), code):
                 return made
     return None
 
 
-def _definition(code: CodeType) -> ast.FunctionDef | None:
-    function = ast.parse(textwrap.dedent(inspect.getsource(code))).body[0]
+def _definition(code: CodeType, lines: list[str]) -> ast.FunctionDef | None:
+    """Return the definition of a function, given the lines of its file, with the line numbers of the file."""
+    first = code.co_firstlineno
+    try:
+        function = _parsed(lines[first - 1 : _last_line(code)], first)
+    except SyntaxError:  # the last expression goes on after the last line that has code
+        function = _parsed(inspect.getblock(lines[first - 1 :]), first)
     return function if isinstance(function, ast.FunctionDef) and function.name == code.co_name else None
+
+
+def _last_line(code: CodeType) -> int:
+    """Return the last line that has code; to find the end of the text instead takes longer than to parse it."""
+    inner = [_last_line(x) for x in code.co_consts if isinstance(x, CodeType)]
+    return max([code.co_firstlineno, *inner, *[end for _, end, *_ in code.co_positions() if end is not None]])
+
+
+def _parsed(lines: list[str], first: int) -> ast.stmt:
+    """Parse the lines of a statement that begins on line ``first``, and may be indented."""
+    if lines[0][:1].isspace():
+        block: Any = ast.parse("\n" * (first - 2) + "if 1:\n" + "".join(lines)).body[0]
+        return block.body[0]  # type: ignore[no-any-return]
+    return ast.parse("\n" * (first - 1) + "".join(lines)).body[0]
+
+
+def _do_the_same(code: CodeType, other: CodeType) -> bool:
+    return _are_equal(code, other) or _steps(code) == _steps(other)
+
+
+def _are_equal(x: Any, y: Any) -> bool:
+    """Whether two codes have the same instructions, names and constants; or whether two constants are the same."""
+    if not isinstance(x, CodeType):
+        return type(x) is type(y) and repr(x) == repr(y)
+    return (
+        isinstance(y, CodeType)
+        and _instructions(x) == _instructions(y)
+        and len(x.co_consts) == len(y.co_consts)
+        and all(map(_are_equal, x.co_consts, y.co_consts))
+    )
+
+
+_instructions = operator.attrgetter("co_code", "co_names", "co_varnames", "co_cellvars", "co_freevars")
 
 
 def _steps(code: CodeType) -> list[Any]:
@@ -217,13 +263,11 @@ def _steps(code: CodeType) -> list[Any]:
 
 
 def _function(function: ast.FunctionDef, code: CodeType) -> CodeType:
-    """Return the code of ``function`` with the closure variables and the line numbers of ``code``."""
-    first = min([function.lineno, *[d.lineno for d in function.decorator_list]])
+    """Return the code of ``function`` with the closure variables of ``code``."""
     function.returns = None
-    free = [ast.arg(name) for name in code.co_freevars]
-    outer = ast.FunctionDef("outer", ast.arguments([], free, None, [], [], None, []), [function], [])
-    module = ast.fix_missing_locations(ast.Module([ast.copy_location(outer, function)], []))
-    ast.increment_lineno(module, code.co_firstlineno - first)
+    module = ast.parse(f"def outer({', '.join(code.co_freevars)}): pass")
+    outer: Any = module.body[0]
+    outer.body = [function]
     found = compile(module, code.co_filename, "exec", code.co_flags & _FUTURE, dont_inherit=True)
     for name in ("outer", code.co_name):
         found = next(c for c in found.co_consts if isinstance(c, CodeType) and c.co_name == name)

@@ -155,6 +155,22 @@ def test_tracebacks_of_decorated_functions_show_the_line_that_ran(fun):
     assert last.line == 'return float("none") * y'
 
 
+class Named:
+    """Class with a method that contains a text of several lines, and an expression that ends after its last code."""
+
+    def scaled(self, x, dtype=np.float64):
+        title = """rate
+            per day"""
+        return (
+            dtype(x * len(title))
+        )  # fmt: skip
+
+
+def test_local_classes_beside_texts_of_several_lines():
+    named = Named()
+    assert grad(lambda x: np.array([1.0, 2.0]).dot(np.full(2, named.scaled(x))))(2.0) == 3.0 * 24
+
+
 def with_vectorized_form(fun):
     """Decorate a method of numbers such that it takes arrays, as astropy does: the form is an attribute."""
 

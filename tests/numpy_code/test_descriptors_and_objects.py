@@ -711,7 +711,7 @@ CHANGES = {
     "a method of the base, which super() finds": lambda patch: patch.setattr(Base, "scale", lambda self, x: x**3),
     "a static method": lambda patch: patch.setattr(Refined, "scale", staticmethod(math.log)),
     "a descriptor": lambda patch: patch.setattr(Refined, "scale", Halving()),
-    "an object that is called": lambda patch: patch.setattr(Refined, "scale", functools.partial(math.pow, 3.0)),
+    "an object that is called": lambda patch: patch.setattr(Refined, "scale", Scaled(3.0)),
     "a method that is deleted": lambda patch: patch.delattr(Refined, "scale"),
     "a property that is another": lambda patch: patch.setattr(Base, "shift", property(lambda self: 5.0)),
     "a property that is a number": lambda patch: patch.setattr(Base, "shift", 4.0),
