@@ -79,7 +79,7 @@ class Rebuilt:
         self.level = level
         self._plan = _CallPlan(fun, level)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:  # noqa: C901, PLR0912 - helper calls would cost a tenth
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:  # noqa: C901, PLR0912, PLR0915 - helper calls would cost a tenth
         """Run the function."""
         plan, run, around = self._plan, latest_rebuilt_run.run or run_of_thread(), None
         translate, built, begins = plan.translate, plan.built, not run.open
@@ -91,7 +91,8 @@ class Rebuilt:
                 if translate.may_be_stale:
                     plan = self._current_plan()
                     translate, built = plan.translate, plan.built
-                translate.watched.refresh()
+                if not translate.watched.are_same():
+                    translate.watched.refresh()
             elif pending_refusals:
                 around = pending_refusals.pop(get_ident(), None)
             if translate.replaces_arrays and not is_in_transform():  # nothing is traced, and arrays need no replacement

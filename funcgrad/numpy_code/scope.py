@@ -255,11 +255,11 @@ class WatchedNames:
 
     def refresh(self) -> None:
         """Forget the names that were rebound since the last run, and those of classes that got other members."""
-        if not self._are_same():
-            for names in self._living():
-                names.refresh()
+        for names in self._living():
+            names.refresh()
 
-    def _are_same(self) -> bool:
+    def are_same(self) -> bool:
+        """Whether nothing of this has happened since the last run."""
         single, others, absent, stamps = self._checks or self._collect()
         try:
             for get, real, values in single:
@@ -286,12 +286,8 @@ class WatchedNames:
         single = [(get, names.real, values) for names, (get, values, *_) in pairs if values]
         others = [(get, names.real, values) for names, (_, _, get, values, *_) in pairs if values]
         absent = [(names.real, missing) for names, (*_, missing, _) in pairs if missing]
-        self._checks = checks = (
-            single,
-            others,
-            absent,
-            list(dict.fromkeys(x for *_, stamps in compared for x in stamps)),
-        )
+        stamps = list(dict.fromkeys([stamp for *_, of_module in compared for stamp in of_module]))
+        self._checks = checks = single, others, absent, stamps
         if any(names.comparison is not known for names, known in pairs):  # another thread looked a name up
             self.note_change()
         return checks
