@@ -15,6 +15,7 @@ from funcgrad.numpy_code.enumerations import SOURCE
 from funcgrad.numpy_code.members import are_up_to_date, forget, stamps_of
 from funcgrad.numpy_code.metaclasses import members_of, mro_of
 from funcgrad.numpy_code.names import original_module
+from funcgrad.numpy_code.reachable import dictionary_of
 from funcgrad.numpy_code.replacements import LatestCache
 
 #: Classes of Python whose objects hold nothing except what a program puts into them.
@@ -143,6 +144,18 @@ def _fetch_all(obj: Any, translate: Any) -> None:
         has, value = _raw(source, name)
         if has and not _raw(obj, name)[0]:
             _set_attribute(obj, name, translate(value)[0])
+
+
+def fetched_attributes(obj: Any) -> dict[str, Any] | None:
+    """Return the dictionary of the attributes of an object, for a view with all that it can fetch; None if unknown."""
+    if not has_rebuilt_class(obj):
+        return dictionary_of(obj)
+    own: dict[str, Any] | None = _dict(obj)
+    if own is not None and (source := own.get(SOURCE)) is not None:
+        for name in list(_dict(source) or ()):
+            if name not in own:
+                getattr(obj, name)
+    return own
 
 
 def _slots(cls: type) -> list[str]:

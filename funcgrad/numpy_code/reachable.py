@@ -22,7 +22,7 @@ from funcgrad.numpy_code.metaclasses import members_of, mro_of, names_of
 #: Number of values from which on there is too much to look at.
 _MOST_VALUES = 3_000
 #: Types of values that hold no function to be looked at.
-_DATA = frozenset((bool, int, float, complex, str, bytes, NoneType, np.ndarray, np.ufunc, BuiltinFunctionType))
+DATA = frozenset((bool, int, float, complex, str, bytes, NoneType, np.ndarray, np.ufunc, BuiltinFunctionType))
 _CONTAINERS: dict[type, Any] = {dict: dict.values, list: list.__iter__, tuple: tuple.__iter__, set: set.__iter__}
 _PACKAGES = frozenset(("numpy", "scipy", *NUMBER_MODULES))
 #: Types of values that run no code and choose no path, of values that may choose the path of a function, and both.
@@ -44,12 +44,12 @@ def reachable(fun: Any) -> Iterator[Any]:
     while waiting:
         value = waiting.pop()
         kind = type(value)
-        if kind in _DATA or id(value) in seen or issubclass(kind, ModuleType):
+        if kind in DATA or id(value) in seen or issubclass(kind, ModuleType):
             continue
         seen[id(value)] = value
         yield value
         if kind is FunctionType:
-            waiting += () if is_of_library(value) else [*_named(value), *contents(value)]
+            waiting += () if is_of_library(value) else [*named_values(value), *contents(value)]
         elif kind is MethodType:
             waiting += [value.__func__, value.__self__]
         elif kind is type or issubclass(kind, type):
@@ -57,10 +57,10 @@ def reachable(fun: Any) -> Iterator[Any]:
         else:
             slots = slots_by_kind.get(kind)
             if slots is None:
-                slots = slots_by_kind[kind] = _slots_of(kind)
+                slots = slots_by_kind[kind] = slots_of(kind)
                 waiting += _defined_in(kind)
             waiting += attributes(value)
-            waiting += _in_slots(value, slots)
+            waiting += in_slots(value, slots)
             for base, items in _CONTAINERS.items():
                 if issubclass(kind, base):
                     waiting += islice(items(value), _MOST_VALUES)
@@ -73,7 +73,7 @@ def own_codes(values: Iterable[Any]) -> Iterator[CodeType]:
             yield value.__code__
 
 
-def _named(fun: FunctionType) -> list[Any]:
+def named_values(fun: FunctionType) -> list[Any]:
     """Return the global values that the code of ``fun`` names, and what it names in modules."""
     names = names_in(fun.__code__)
     found = [fun.__globals__[name] for name in names if name in fun.__globals__]
@@ -109,11 +109,12 @@ def _defined_in(kind: type) -> list[Any]:
     return [x for base in mro_of(kind) if not is_of_library(base) for x in members_of(base).values()]
 
 
-def _slots_of(kind: type) -> list[MemberDescriptorType]:
+def slots_of(kind: type) -> list[MemberDescriptorType]:
+    """Return the slots of the objects of a class."""
     return [x for base in mro_of(kind) for x in members_of(base).values() if type(x) is MemberDescriptorType]
 
 
-def _in_slots(value: Any, slots: list[MemberDescriptorType]) -> list[Any]:
+def in_slots(value: Any, slots: list[MemberDescriptorType]) -> list[Any]:
     """Return what an object holds in slots, such as the functions of properties and of partial functions."""
     found = []
     for slot in slots:
@@ -217,7 +218,7 @@ def has_fixed_contents(fun: FunctionType, depth: int = 3) -> bool:
     return not held or (
         depth > 0
         and is_of_library(fun)
-        and all(type(x) in _DATA or (type(x) is FunctionType and has_fixed_contents(x, depth - 1)) for x in held)
+        and all(type(x) in DATA or (type(x) is FunctionType and has_fixed_contents(x, depth - 1)) for x in held)
     )
 
 

@@ -33,6 +33,7 @@ from funcgrad.scipy.optimize.implicit import (
 from funcgrad.transforms.gradients import grad
 from funcgrad.transforms.jacobians import jacfwd, jacrev
 from funcgrad.transforms.products import jvp
+from funcgrad.transforms.side_effects import isolated, settle
 from funcgrad.transforms.transformed import check_callable
 from funcgrad.typing import Array, ArrayLike
 
@@ -134,6 +135,7 @@ def _squares(
     """Compute ``least_squares``; ``options`` holds the arguments that only SciPy needs."""
     call = "optimize.least_squares"
     check_callable(call, fun)
+    fun = isolated(fun, args)
     size = int(fnp.size(x0))
     within = limits(bounds, size)
     fixed = are_fixed(bounds, within)
@@ -154,8 +156,11 @@ def _squares(
     guess = fnp.reshape(1.0 * as_value(x0), (size,))
     found = search(call, residuals, args, (x0, None if fixed else within), solve, guess)
     if fixed and not depends((found.x, residuals(found.x, *args))):
+        settle(fun, found.x, *args[0], **args[1])
         return found.result
-    return fitted(call, lambda x: fnp.ravel(as_value(residuals(x, *args))), found, within, loss, scale)
+    best = fitted(call, lambda x: fnp.ravel(as_value(residuals(x, *args))), found, within, loss, scale)
+    settle(fun, best.x, *args[0], **args[1])
+    return best
 
 
 def fitted(call: str, residuals: Callable[[Any], Any], found: SearchResult, within: Any, loss: Any, scale: Any) -> Any:
@@ -168,8 +173,7 @@ def fitted(call: str, residuals: Callable[[Any], Any], found: SearchResult, with
     slope = grad(cost)
     x = differentiable_root(call, bounded_stationarity(slope, found.x, within), found, found.facts["success"])
     facts = {"active_mask": np.zeros(np.shape(found.x)[-1:]), **found.facts}  # SciPy's are floats without bounds
-    fields = {"x": x, "cost": cost(x), "grad": slope(x), "jac": _slopes(residuals, x, loss, scale)}
-    fields["fun"] = residuals(x)  # at the end: what the function keeps elsewhere is of this call, not of a derivative
+    fields = {"x": x, "cost": cost(x), "grad": slope(x), "jac": _slopes(residuals, x, loss, scale), "fun": residuals(x)}
     return with_fields(import_scipy(call).OptimizeResult, facts, **fields)
 
 
@@ -369,11 +373,13 @@ def curve_fit(
     fit = _Curve(f, xdata, ydata, p0, sigma, bounds, jac, options)
     found = fit.search_result()
     if not fit.depends(found.x):
+        fit.settle(found.x)
         return found.result["whole"] if full_output else found.result["whole"][:2]
     _check_plain("full_output", bool(full_output))
     loss, scale = kwargs.get("loss", "linear"), kwargs.get("f_scale", 1.0)
     residuals = fit.residuals()
     best = fitted(_CALL, residuals, found._replace(facts={"success": True}), fit.within, loss, scale)
+    fit.settle(best.x)
     return best.x, _covariances(best.jac, best.cost, absolute_sigma)
 
 
@@ -389,7 +395,7 @@ class _Curve:
         self, f: Any, xdata: Any, ydata: Any, p0: Any, sigma: Any, bounds: Any, jac: Any, options: dict[str, Any]
     ) -> None:
         self.f, self.ydata, self.p0, self.sigma = f, ydata, p0, sigma
-        self._curve = f if is_in_transform() else SelfRebuilding(f)  # an exact Jacobian runs it in a transform
+        self._curve = isolated(f, xdata) if is_in_transform() else SelfRebuilding(f)  # an exact Jacobian runs it
         self.bounds, self.jac, self.options = bounds, jac, options
         self.xdata = (
             np.asarray(xdata, float) if isinstance(xdata, (list, tuple, np.ndarray)) and is_plain(xdata) else xdata
@@ -401,6 +407,10 @@ class _Curve:
     def model(self, p: Any, xdata: Any) -> Any:
         """Return the values of the curve for the parameters in the vector ``p``."""
         return self._curve(xdata, *[p[i] for i in range(self.size)])
+
+    def settle(self, p: Any) -> None:
+        """Let the curve leave behind what it leaves after a call with the parameters of the fit."""
+        settle(self._curve, self.xdata, *[p[i] for i in range(self.size)])
 
     def depends(self, p: Any) -> bool:
         """Whether any input is traced or an array of another library."""

@@ -43,6 +43,7 @@ from funcgrad.numpy_code.rebuilding import SelfRebuilding
 from funcgrad.transforms.closures import RecordedClosure, example_by_example
 from funcgrad.transforms.implicit import custom_root, dense_solve
 from funcgrad.transforms.products import jvp
+from funcgrad.transforms.side_effects import plain_form
 from funcgrad.transforms.stopping import no_grad, stop_gradient
 
 #: Largest Newton step, relative to the solution, that counts as zero: default tolerances leave errors of this size.
@@ -50,15 +51,23 @@ _STEP_TOLERANCE = 1e-5
 
 
 class Problem(NamedTuple):
-    """A function and its further arguments, without traced values, as SciPy receives it."""
+    """A function and its further arguments, without traced values, as SciPy receives it.
+
+    Attributes:
+        call: the public call, for messages.
+        fun: the function, for its derivatives.
+        args: the further arguments.
+        writing: the same function, whose calls may leave something behind, see ``side_effects``.
+    """
 
     call: str
     fun: Callable[[Any], Any]
     args: tuple[Any, ...]
+    writing: Callable[[Any], Any]
 
     def __call__(self, x: Any) -> Any:
         """Return the value of the function at ``x`` in NumPy numbers."""
-        return plain(self.call, self.fun(x))
+        return plain(self.call, self.writing(x))
 
     def plain_derivative(self, derivative: Callable[..., Any], own: Callable[..., Any]) -> Callable[..., Any]:
         """Return the caller's ``derivative`` as a plain function; if it closes over traced values, ``own``."""
@@ -182,8 +191,9 @@ def search(
     """
     leaves, spec = tree.flatten((args, start))
     live = [i for i, leaf in enumerate(leaves) if is_array(leaf)]
+    writing = plain_form(fun)
     if not is_in_transform():
-        fun = SelfRebuilding(fun)  # exact derivatives run it in transforms
+        fun = writing = SelfRebuilding(fun)  # exact derivatives run it in transforms
     values, fields = [leaves[i] for i in live], _ResultFields()
     closure: RecordedClosure | None = None
 
@@ -191,9 +201,12 @@ def search(
         held = values[len(live) :]
         args, start = tree.unflatten(spec, replace_at(leaves, live, values[: len(live)]))
         known = closure
-        fixed = (lambda x: fun(x, *args)) if known is None else (lambda x: _of_closure(call, known, x, held))
-        x, result = solve(Problem(call, fixed, args), *start)
-        return fields.split(x, result)
+        if known is None:
+            problem = Problem(call, lambda x: fun(x, *args), args, lambda x: writing(x, *args))
+        else:
+            recorded = lambda x: _of_closure(call, known, x, held)
+            problem = Problem(call, recorded, args, recorded)
+        return fields.split(*solve(problem, *start))
 
     with no_grad():
         try:

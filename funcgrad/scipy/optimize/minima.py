@@ -41,6 +41,7 @@ from funcgrad.scipy.optimize.implicit import (
 from funcgrad.transforms.gradients import grad, value_and_grad
 from funcgrad.transforms.jacobians import hessian
 from funcgrad.transforms.products import jvp
+from funcgrad.transforms.side_effects import isolated, settle
 from funcgrad.transforms.transformed import check_callable
 from funcgrad.typing import ArrayLike
 
@@ -105,6 +106,7 @@ def minimize(
     """
     call, args = "optimize.minimize", as_args(args)
     check_callable(call, fun)
+    fun = isolated(fun, args)
     size = int(fnp.size(x0))
     together = jac is not None and not callable(jac) and not isinstance(jac, str) and bool(jac)
 
@@ -136,6 +138,7 @@ def minimize(
     if is_interior and fnp.size(found.x) > size:  # false for a batch without examples
         found, forces = found._replace(x=found.x[:size]), found.x[size:]
     if fixed and not depends((found.x, value(found.x), values_of(limited, found.x))):
+        settle(fun, found.x, *args)
         return found.result
     if limited:
         equation, root = equations(value, limited, found.x, within, forces)
@@ -145,6 +148,7 @@ def minimize(
         check_smooth(call, equation, found.x)
         x = differentiable_root(call, equation, found, found.facts["success"])
     least, slope_there = value_and_grad(value)(x)
+    settle(fun, x, *args)
     return with_fields(import_scipy(call).OptimizeResult, found.facts, x=x, fun=least, jac=slope_there)
 
 
@@ -224,6 +228,7 @@ def minimize_scalar(
     """
     call, args = "optimize.minimize_scalar", as_args(args)
     check_callable(call, fun)
+    fun = isolated(fun, args)
     optimize = import_scipy(call)
     within = None if bounds is None else tuple([fnp.astype(as_value(end), float) for end in bounds])
 
@@ -245,8 +250,10 @@ def minimize_scalar(
     guess = 1.0 * bracket[0] if bracket is not None else 0.5 if within is None else 0.5 * (within[0] + within[1])
     found = search(call, fun, args, (bracket, within), solve, guess)
     if (within is None or is_plain(*within)) and not depends((found.x, value(found.x))):
+        settle(fun, found.x, *args)
         return found.result
     equation = bounded_stationarity(grad(value), found.x, within)
     check_smooth(call, equation, found.x)
     x = differentiable_root(call, equation, found, found.facts["success"])
+    settle(fun, x, *args)
     return with_fields(optimize.OptimizeResult, found.facts, x=x, fun=value(x))

@@ -27,6 +27,7 @@ from funcgrad.scipy.optimize.implicit import (
     with_fields,
 )
 from funcgrad.transforms.products import jvp
+from funcgrad.transforms.side_effects import isolated, settle
 from funcgrad.transforms.transformed import check_callable
 from funcgrad.typing import ArrayLike
 
@@ -117,6 +118,7 @@ def _bracketed(
 ) -> Any:
     call, args = f"optimize.{name}", as_args(args)
     check_callable(call, f)
+    f = isolated(f, args)
     optimize = import_scipy(call)
     routine = getattr(optimize, name)
 
@@ -124,6 +126,7 @@ def _bracketed(
         return routine(problem, number(call, a), number(call, b), full_output=True, disp=disp, **options)
 
     root, result = _root_of(call, f, args, search(call, f, args, ends, solve, 1.0 * ends[0]))
+    settle(f, root, *args)
     return (root, result) if full_output else root
 
 
@@ -184,6 +187,7 @@ def newton(
     """
     call, args = "optimize.newton", as_args(args, unpacks=True)
     check_callable(call, func)
+    func = isolated(func, args)
     optimize = import_scipy(call)
     several = size(x0) > 1
 
@@ -210,10 +214,13 @@ def newton(
     found = search(call, func, args, (x0, x1), solve, as_value(x0))
     if not several:
         root, result = _root_of(call, func, args, found)
+        settle(func, root, *args)
         return (root, result) if full_output else root
     if not depends((found.x, func(found.x, *args))):
+        settle(func, found.x, *args)
         return found.result["whole"] if full_output else found.x
     root = differentiable_root(call, lambda x: func(x, *args), found, found.facts["converged"], one_by_one)
+    settle(func, root, *args)
     return Roots(root, found.facts["converged"], found.facts["zero_der"]) if full_output else root
 
 
@@ -271,6 +278,7 @@ def root_scalar(
     """
     call, args = "optimize.root_scalar", as_args(args)
     check_callable(call, f)
+    f = isolated(f, args)
     optimize = import_scipy(call)
     together = any(flag is not None and not callable(flag) and bool(flag) for flag in (fprime, fprime2))
     settings = {"xtol": xtol, "rtol": rtol, "maxiter": maxiter, "options": options}
@@ -298,7 +306,9 @@ def root_scalar(
         return found.root, found
 
     guess = x0 if x0 is not None else 0.0 if bracket is None else 1.0 * bracket[0]
-    return _root_of(call, value, args, search(call, f, args, (bracket, x0, x1), solve, guess))[1]
+    root, result = _root_of(call, value, args, search(call, f, args, (bracket, x0, x1), solve, guess))
+    settle(f, root, *args)
+    return result
 
 
 def _slopes(problem: Problem, method: str | None, x0: Any, x1: Any, given: list[Any]) -> list[Any]:

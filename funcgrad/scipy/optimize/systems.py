@@ -25,6 +25,7 @@ from funcgrad.scipy.optimize.implicit import (
     with_fields,
 )
 from funcgrad.transforms.jacobians import jacfwd
+from funcgrad.transforms.side_effects import isolated, settle
 from funcgrad.transforms.transformed import check_callable
 from funcgrad.typing import ArrayLike
 
@@ -87,6 +88,7 @@ def fsolve(
     """
     call, args = "optimize.fsolve", as_args(args)
     check_callable(call, func)
+    func = isolated(func, args)
     optimize = import_scipy(call)
     options = {"col_deriv": col_deriv, "xtol": xtol, "maxfev": maxfev, "band": band, "epsfcn": epsfcn}
 
@@ -104,8 +106,10 @@ def fsolve(
     found = search(call, func, args, (x0,), solve, fnp.astype(fnp.ravel(x0), float))
     x, facts = found.x, found.facts
     if not depends((x, func(x, *args))):
+        settle(func, x, *args)
         return (x, found.result["all"], facts["ier"], facts["mesg"]) if full_output else _warned(x, facts)
     x = differentiable_root(call, lambda x: _array(func(x, *args)), found, facts["ier"] == 1)
+    settle(func, x, *args)
     return (x, {**_counts(facts), "fvec": _array(func(x, *args))}, facts["ier"], facts["mesg"]) if full_output else x
 
 
@@ -173,6 +177,7 @@ def root(
     """
     call, args = "optimize.root", as_args(args)
     check_callable(call, fun)
+    fun = isolated(fun, args)
     optimize = import_scipy(call)
     together = jac is not None and not callable(jac) and bool(jac)
 
@@ -195,9 +200,11 @@ def root(
     found = search(call, fun, args, (x0,), solve, fnp.astype(x0, float))
     result = value(found.x)
     if not depends((found.x, result)):
+        settle(fun, found.x, *args)
         return found.result
     _check_count(call, backend.shape_of(result), backend.shape_of(found.x))
     x = differentiable_root(call, value, found, found.facts["success"])
+    settle(fun, x, *args)
     return with_fields(optimize.OptimizeResult, found.facts, x=x, fun=value(x))
 
 
@@ -241,12 +248,15 @@ def fixed_point(
     """
     call, args = "optimize.fixed_point", as_args(args, unpacks=True)
     check_callable(call, func)
+    func = isolated(func, args)
     optimize = import_scipy(call)
 
     def solve(problem: Problem, x0: Any) -> Any:
         return optimize.fixed_point(problem, vector(call, x0), xtol=xtol, maxiter=maxiter, method=method), {}
 
     found: SearchResult = search(call, func, args, (x0,), solve, fnp.astype(x0, float))
-    if not depends((found.x, func(found.x, *args))):
-        return found.x
-    return differentiable_root(call, lambda x: _array(func(x, *args)) - x, found, True)
+    x = found.x
+    if depends((x, func(x, *args))):
+        x = differentiable_root(call, lambda x: _array(func(x, *args)) - x, found, True)
+    settle(func, x, *args)
+    return x

@@ -1,0 +1,237 @@
+"""What a function writes to the objects that it can reach, while a solver calls it with values of its own.
+
+A solver calls a function many times: with constants, and inside transforms, whose traced values are of no use
+afterwards. A method of a program's object may keep some of these values: in attributes, in a cache, in arrays. So calls
+inside transforms leave nothing behind. When the solution is known, one more call at the solution leaves there what
+depends on traced values, with its derivatives.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from itertools import islice
+from types import CellType, FunctionType, MemberDescriptorType, MethodType, ModuleType
+from typing import Any
+
+from funcgrad.core import READ_ONLY, Tracer, shallow_copy
+from funcgrad.numpy_code.functions import assigned_variables
+from funcgrad.numpy_code.metaclasses import members_of
+from funcgrad.numpy_code.object_views import fetched_attributes
+from funcgrad.numpy_code.reachable import DATA, contents, in_slots, is_of_library, named_values, slots_of
+from funcgrad.numpy_code.replacements import current_run
+from funcgrad.shared_state import write_lock
+from funcgrad.writable import is_buffer, refresh_views, root_of
+
+#: Largest number of items of a container that are looked at.
+_MOST_ITEMS = 3_000
+_EMPTY: Any = object()
+
+
+class _Slots:
+    """Attributes of an object that its class keeps in slots."""
+
+    def __init__(self, obj: Any, slots: list[MemberDescriptorType]) -> None:
+        self.obj, self.slots = obj, slots
+
+    def read(self) -> list[Any]:
+        """Return the attributes."""
+        return [getattr(self.obj, slot.__name__, _EMPTY) for slot in self.slots]
+
+    def write(self, values: list[Any]) -> None:
+        """Set the attributes."""
+        for slot, value in zip(self.slots, values, strict=True):
+            if value is not _EMPTY:
+                slot.__set__(self.obj, value)
+            elif getattr(self.obj, slot.__name__, _EMPTY) is not _EMPTY:
+                slot.__delete__(self.obj)
+
+
+class SideEffects:
+    """State of all that a function can reach, as before a solver calls it.
+
+    Args:
+        fun: the function.
+        roots: what else it gets.
+
+    Attributes:
+        fun: the function.
+    """
+
+    def __init__(self, fun: Callable[..., Any], roots: Iterable[Any]) -> None:
+        self.fun = fun
+        run = [found for memo in list(current_run().memos.values()) for _, found in list(memo.values())]
+        self._holders = [x for x in _reached([fun, *roots, *run]) if _is_holder(x)]
+        self._before = self._state()
+        self._wrote = False
+
+    def __bool__(self) -> bool:
+        return bool(self._holders)
+
+    def _state(self) -> list[Any]:
+        return [_read(holder) for holder in self._holders]
+
+    def _restore(self, state: list[Any]) -> None:
+        for holder, values in zip(self._holders, state, strict=True):
+            if not _are_same(_read(holder), values):
+                _write(holder, values)
+
+    @contextmanager
+    def undone(self) -> Iterator[None]:
+        """Context manager in which the function finds all as before the search, and after which nothing has changed."""
+        now = self._state()
+        self._restore(self._before)
+        try:
+            yield
+        finally:
+            self._wrote = self._wrote or not all(map(_are_same, self._state(), self._before))
+            self._restore(now)
+
+    def settle(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Call the function with ``args``, the solution; keep what it leaves that depends on traced values."""
+        found = self._state()
+        if not self._wrote and all(map(_are_same, found, self._before)):
+            return
+        self._restore(self._before)
+        self.fun(*args, **kwargs)
+        for holder, before, values, new in zip(self._holders, self._before, found, self._state(), strict=True):
+            _write(holder, _merged(holder, before, values, new))
+
+
+def isolated(fun: Callable[..., Any], *args: Any) -> Callable[..., Any]:
+    """Return ``fun`` such that its calls leave nothing behind; ``fun`` itself if it can reach no object.
+
+    Args:
+        fun: a user's function.
+        args: further arguments that it gets.
+    """
+    effects = SideEffects(fun, args)
+    if not effects:
+        return fun
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        with effects.undone():
+            return fun(*args, **kwargs)
+
+    call.effects = effects  # type: ignore[attr-defined]
+    return call
+
+
+def plain_form(fun: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the function in ``isolated(fun)``, whose calls leave behind what they write."""
+    effects = getattr(fun, "effects", None)
+    return effects.fun if type(effects) is SideEffects else fun
+
+
+def settle(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
+    """Let ``fun``, made by ``isolated``, leave behind what a call with these arguments, the solution, leaves."""
+    effects = getattr(fun, "effects", None)
+    if type(effects) is SideEffects:
+        effects.settle(args, kwargs)
+
+
+def _reached(roots: Iterable[Any]) -> Iterator[Any]:
+    """Yield what a program's function can change: its variables, attributes of objects, containers, arrays."""
+    waiting, seen = list(roots), {}
+    while waiting:
+        value = waiting.pop()
+        kind = type(value)
+        if not (kind in DATA or id(value) in seen or issubclass(kind, (ModuleType, type))):
+            seen[id(value)] = value
+            yield value
+            waiting += _inside(value, kind)
+
+
+def _inside(value: Any, kind: type) -> list[Any]:
+    if kind is FunctionType:
+        # what functions that it names can reach would be whole packages
+        named = () if is_of_library(value) else [x for x in named_values(value) if type(x) is not FunctionType]
+        return [*_assigned_cells(value), *contents(value), *named]
+    if kind is Tracer or kind is MethodType:
+        return [root_of(value)] if kind is Tracer else [value.__func__, value.__self__]
+    if kind is CellType or kind is _Slots:
+        return []
+    own, slots, is_program = fetched_attributes(value) or {}, slots_of(kind), not is_of_library(kind)
+    found = [own, *in_slots(value, slots)] if is_program else [*own.values(), *in_slots(value, slots)]
+    if is_program and (own_slots := [x for x in slots if "__slots__" in members_of(x.__objclass__)]):
+        found.append(_Slots(value, own_slots))  # not members of compiled classes, which cannot be set
+    if isinstance(value, dict):
+        found += islice(dict.values(value), _MOST_ITEMS)
+    elif isinstance(value, (list, tuple, set, deque)):
+        found += islice(iter(value), _MOST_ITEMS)
+    return found
+
+
+def _assigned_cells(fun: FunctionType) -> list[CellType]:
+    """Return the closure variables that a function assigns to."""
+    assigned, free = assigned_variables(fun.__code__), fun.__code__.co_freevars
+    return [cell for name, cell in zip(free, fun.__closure__ or (), strict=True) if name in assigned]
+
+
+def _is_holder(value: Any) -> bool:
+    if type(value) is Tracer:
+        return value.alias is not READ_ONLY and root_of(value) is value
+    return isinstance(value, (CellType, _Slots, deque, dict, list, set))
+
+
+def _read(holder: Any) -> Any:
+    if type(holder) is Tracer:
+        if is_buffer(holder):
+            shallow_copy(holder)  # marks the memory as shared: a write copies it first
+        return [holder._val, holder._trace, holder.link]
+    if type(holder) is _Slots:
+        return holder.read()
+    if type(holder) is CellType:
+        try:
+            return [holder.cell_contents]
+        except ValueError:  # the variable has no value
+            return []
+    return dict(holder) if isinstance(holder, dict) else list(holder)
+
+
+def _write(holder: Any, values: Any) -> None:
+    if type(holder) is Tracer:
+        with write_lock:
+            holder._val, holder._trace, holder.link = values
+            holder.aval = None
+            refresh_views(holder)
+    elif type(holder) is _Slots:
+        holder.write(values)
+    elif type(holder) is CellType:
+        if values:
+            holder.cell_contents = values[0]
+        else:
+            del holder.cell_contents
+    elif isinstance(holder, list):
+        holder[:] = values
+    else:
+        holder.clear()
+        holder.extend(values) if isinstance(holder, deque) else holder.update(values)
+
+
+def _are_same(values: Any, others: Any) -> bool:
+    if len(values) != len(others):
+        return False
+    if type(values) is dict:
+        return all(name in others and others[name] is value for name, value in values.items())
+    return all(value is other for value, other in zip(values, others, strict=True))
+
+
+def _merged(holder: Any, before: Any, found: Any, new: Any) -> Any:
+    """Return what a search has ``found`` and left, with what only a call at the solution leaves, or leaves traced."""
+    if _are_same(found, before):
+        return new
+    if type(new) is dict:
+        taken = {name: x for name, x in new.items() if found.get(name) is before.get(name) or _depends(x)}
+        return found | taken
+    if type(holder) is Tracer:
+        return found if is_buffer(holder) else new
+    if isinstance(holder, set) or len(found) != len(new):
+        return found
+    return [value if _depends(value) else old for value, old in zip(new, found, strict=True)]
+
+
+def _depends(value: Any) -> bool:
+    """Whether ``value`` is a traced value, or holds one."""
+    return any(type(x) is Tracer and not is_buffer(x) for x in _reached([value]))
