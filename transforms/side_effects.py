@@ -10,13 +10,15 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from itertools import islice
+from operator import is_
 from types import CellType, FunctionType, MemberDescriptorType, MethodType, ModuleType
 from typing import Any
 
 from funcgrad.core import READ_ONLY, Tracer, shallow_copy
+from funcgrad.numpy_code.enumerations import SOURCE
 from funcgrad.numpy_code.functions import assigned_variables
+from funcgrad.numpy_code.libraries import package_of
 from funcgrad.numpy_code.metaclasses import members_of
 from funcgrad.numpy_code.object_views import fetched_attributes
 from funcgrad.numpy_code.reachable import DATA, contents, in_slots, is_of_library, named_values, slots_of
@@ -26,6 +28,8 @@ from funcgrad.writable import is_buffer, refresh_views, root_of
 
 #: Largest number of items of a container that are looked at.
 _MOST_ITEMS = 3_000
+#: Packages whose objects hold functions of programs.
+_OPENED = ("funcgrad", "functools", "scipy", "toolz")
 _EMPTY: Any = object()
 
 
@@ -57,42 +61,55 @@ class SideEffects:
 
     Attributes:
         fun: the function.
+        was_written: whether a call has changed anything.
     """
 
     def __init__(self, fun: Callable[..., Any], roots: Iterable[Any]) -> None:
-        self.fun = fun
+        self.fun, self.was_written = fun, False
         run = [found for memo in list(current_run().memos.values()) for _, found in list(memo.values())]
         self._holders = [x for x in _reached([fun, *roots, *run]) if _is_holder(x)]
         self._before = self._state()
-        self._wrote = False
+        self._may_differ = False  # from the state before
 
     def __bool__(self) -> bool:
         return bool(self._holders)
 
     def _state(self) -> list[Any]:
-        return [_read(holder) for holder in self._holders]
+        return list(map(_read, self._holders))
+
+    def _is_as_before(self) -> bool:
+        return all(map(_is_unchanged, self._holders, self._before))
 
     def _restore(self, state: list[Any]) -> None:
         for holder, values in zip(self._holders, state, strict=True):
-            if not _are_same(_read(holder), values):
+            if not _is_unchanged(holder, values):
                 _write(holder, values)
 
-    @contextmanager
-    def undone(self) -> Iterator[None]:
-        """Context manager in which the function finds all as before the search, and after which nothing has changed."""
-        now = self._state()
-        self._restore(self._before)
+    def call(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the function, which may leave something behind."""
+        self._may_differ = True
+        return self.fun(*args, **kwargs)
+
+    def call_without_trace(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the function: it finds all as before the search, and after the call nothing has changed."""
+        now = self._before
+        if self._may_differ:
+            now = self._state()
+            self._restore(self._before)
         try:
-            yield
+            return self.fun(*args, **kwargs)
         finally:
-            self._wrote = self._wrote or not all(map(_are_same, self._state(), self._before))
-            self._restore(now)
+            if not self._is_as_before():
+                self.was_written = True
+                self._restore(self._before)
+            if now is not self._before:
+                self._restore(now)
 
     def settle(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """Call the function with ``args``, the solution; keep what it leaves that depends on traced values."""
-        found = self._state()
-        if not self._wrote and all(map(_are_same, found, self._before)):
+        """Call the function with the solution; keep what it leaves that depends on traced values."""
+        if not self.was_written and self._is_as_before():
             return
+        found = self._state()
         self._restore(self._before)
         self.fun(*args, **kwargs)
         for holder, before, values, new in zip(self._holders, self._before, found, self._state(), strict=True):
@@ -111,8 +128,7 @@ def isolated(fun: Callable[..., Any], *args: Any) -> Callable[..., Any]:
         return fun
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        with effects.undone():
-            return fun(*args, **kwargs)
+        return effects.call_without_trace(*args, **kwargs)
 
     call.effects = effects  # type: ignore[attr-defined]
     return call
@@ -121,7 +137,7 @@ def isolated(fun: Callable[..., Any], *args: Any) -> Callable[..., Any]:
 def plain_form(fun: Callable[..., Any]) -> Callable[..., Any]:
     """Return the function in ``isolated(fun)``, whose calls leave behind what they write."""
     effects = getattr(fun, "effects", None)
-    return effects.fun if type(effects) is SideEffects else fun
+    return effects.call if type(effects) is SideEffects else fun
 
 
 def settle(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
@@ -152,12 +168,17 @@ def _inside(value: Any, kind: type) -> list[Any]:
         return [root_of(value)] if kind is Tracer else [value.__func__, value.__self__]
     if kind is CellType or kind is _Slots:
         return []
-    own, slots, is_program = fetched_attributes(value) or {}, slots_of(kind), not is_of_library(kind)
-    found = [own, *in_slots(value, slots)] if is_program else [*own.values(), *in_slots(value, slots)]
+    is_program = not is_of_library(kind)
+    opened = is_program or package_of(kind.__module__) in _OPENED
+    own, slots = (fetched_attributes(value), slots_of(kind)) if opened else (None, [])
+    found = in_slots(value, slots)
+    if own is not None:
+        found += [own] if is_program else own.values()
     if is_program and (own_slots := [x for x in slots if "__slots__" in members_of(x.__objclass__)]):
         found.append(_Slots(value, own_slots))  # not members of compiled classes, which cannot be set
     if isinstance(value, dict):
-        found += islice(dict.values(value), _MOST_ITEMS)
+        items = islice(dict.items(value), _MOST_ITEMS)
+        found += [x for name, x in items if name is not SOURCE]  # a run does not change the object behind a view
     elif isinstance(value, (list, tuple, set, deque)):
         found += islice(iter(value), _MOST_ITEMS)
     return found
@@ -210,17 +231,16 @@ def _write(holder: Any, values: Any) -> None:
         holder.extend(values) if isinstance(holder, deque) else holder.update(values)
 
 
-def _are_same(values: Any, others: Any) -> bool:
-    if len(values) != len(others):
-        return False
+def _is_unchanged(holder: Any, values: Any) -> bool:
     if type(values) is dict:
-        return all(name in others and others[name] is value for name, value in values.items())
-    return all(value is other for value, other in zip(values, others, strict=True))
+        return len(holder) == len(values) and all(map(is_, dict.values(holder), values.values()))
+    now = holder if type(holder) is list else _read(holder)
+    return len(now) == len(values) and all(map(is_, now, values))
 
 
 def _merged(holder: Any, before: Any, found: Any, new: Any) -> Any:
     """Return what a search has ``found`` and left, with what only a call at the solution leaves, or leaves traced."""
-    if _are_same(found, before):
+    if len(found) == len(before) and all(map(is_, _items(found), _items(before))):
         return new
     if type(new) is dict:
         taken = {name: x for name, x in new.items() if found.get(name) is before.get(name) or _depends(x)}
@@ -230,6 +250,10 @@ def _merged(holder: Any, before: Any, found: Any, new: Any) -> Any:
     if isinstance(holder, set) or len(found) != len(new):
         return found
     return [value if _depends(value) else old for value, old in zip(new, found, strict=True)]
+
+
+def _items(values: Any) -> Any:
+    return values.values() if type(values) is dict else values
 
 
 def _depends(value: Any) -> bool:

@@ -26,6 +26,7 @@ from funcgrad.scipy.integrate.integral import Integral
 from funcgrad.scipy.integrate.ivp.flows import separate_leaves
 from funcgrad.scipy.settings import constant_settings
 from funcgrad.transforms.closures import BranchRecordings, looks_at_tracers, solve_with_new_branches
+from funcgrad.transforms.side_effects import isolated, settle
 from funcgrad.transforms.stopping import stop_gradient
 from funcgrad.transforms.transformed import check_callable
 from funcgrad.typing import ArrayLike
@@ -121,7 +122,8 @@ def quad(
     check_callable("integrate.quad", func)
     args = args if isinstance(args, tuple) else (args,)
     tolerances = constant_settings("integrate.quad", {"epsabs": epsabs, "epsrel": epsrel, "limit": limit})
-    flat, values = separate_leaves(func, args)
+    isolating = isolated(func, *args) if is_in_transform() else func
+    flat, values = separate_leaves(isolating, args)
     routine = partial(
         import_scipy("integrate.quad", "scipy.integrate").quad,
         *(func, a, b, args, full_output),
@@ -147,6 +149,7 @@ def quad(
         return _in_pieces(whole, ends, points, every, tolerances, records)
 
     found, infos = solve_with_new_branches(branches, solve)
+    settle(isolating, _representative_number(_point_between(a, b)), *args)
     return (*found, *infos[-1]) if full_output and infos else tuple(found)
 
 
@@ -270,7 +273,8 @@ def quad_vec(
     check_callable("integrate.quad_vec", f)
     tolerances = constant_settings("integrate.quad_vec", {"epsabs": epsabs, "epsrel": epsrel, "limit": limit})
     rule = {"norm": norm, "cache_size": cache_size, "quadrature": quadrature}
-    flat, values = separate_leaves(f, args if isinstance(args, tuple) else (args,))
+    isolating = isolated(f, args) if is_in_transform() else f
+    flat, values = separate_leaves(isolating, args if isinstance(args, tuple) else (args,))
     routine = partial(
         import_scipy("integrate.quad_vec", "scipy.integrate").quad_vec,
         *(f, a, b),
@@ -291,7 +295,9 @@ def quad_vec(
         slope = whole(_representative_number(_point_between(a, b)), *every)
         return fnp.astype(value, backend.dtype_of(as_value(slope))), error
 
-    return solve_with_new_branches(branches, solve)
+    found = solve_with_new_branches(branches, solve)
+    settle(isolating, _representative_number(_point_between(a, b)), *(args if isinstance(args, tuple) else (args,)))
+    return found
 
 
 def _representative_number(point: Any) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +21,7 @@ from funcgrad.scipy.optimize.implicit import as_one_operation, depends, differen
 from funcgrad.transforms.closures import RecordedClosure
 from funcgrad.transforms.implicit import custom_root
 from funcgrad.transforms.products import vjp
+from funcgrad.transforms.side_effects import isolated, plain_form, settle
 from funcgrad.transforms.stopping import no_grad, stop_gradient
 from funcgrad.transforms.transformed import check_callable, check_functions
 from funcgrad.typing import ArrayLike
@@ -86,6 +88,7 @@ def solve_bvp(
     if not is_in_transform():
         return solver(fun, bc, x, y, p, S, fun_jac, bc_jac, **options)
 
+    fun, bc = isolated(fun), isolated(bc)
     singular = None if S is None else np.asarray(plain(_CALL, as_value(S)))
 
     def solve(functions: Sequence[Any], guesses: Sequence[Any]) -> Any:
@@ -105,8 +108,8 @@ def solve_bvp(
                 f"{_CALL}: the solver failed, so there is no derivative, got {' '.join(sorted(messages))!r}. Give a "
                 "better guess, a larger tol or more max_nodes."
             )
-        return equations.result(equations.found)
-    return equations.result(equations.solution())
+        return equations.settled(equations.found)
+    return equations.settled(equations.solution())
 
 
 class _Solutions(NamedTuple):
@@ -147,7 +150,7 @@ class _Search:
 
     def find(self, functions: tuple[Any, ...], guesses: list[Any]) -> _Solutions:
         """Solve, and return the solutions of all examples."""
-        bare = [None if f is None else lambda *args, f=f: plain(_CALL, f(*args)) for f in functions]
+        bare = [None if f is None else partial(_plain_call, plain_form(f)) for f in functions]
         with no_grad():
             try:
                 self.results.append(self.solve(bare, guesses))
@@ -215,6 +218,10 @@ class _Search:
             last[0] if len(set(last)) == 1 else fnp.take(np.array(last), number),
             facts,
         )
+
+
+def _plain_call(f: Callable[..., Any], *args: Any) -> Any:
+    return plain(_CALL, f(*args))
 
 
 class _HoistedFunction:
@@ -302,6 +309,13 @@ class _Equations:
             lambda matvec, b: _solved(pattern, matvec, b, False),
             transpose_solve=lambda matvec, b: _solved(pattern, matvec, b, True),
         )
+
+    def settled(self, z: Any) -> Any:
+        """Return SciPy's result with the derivatives of ``z``, at which ``fun`` and ``bc`` have been called last."""
+        y, p = self.parts(z)
+        settle(self.fun, self.plain.x, y, *p)
+        settle(self.bc, y[:, 0], y[:, -1], *p)
+        return self.result(z)
 
     def result(self, z: Any) -> Any:
         """Return SciPy's result with the derivatives of ``z``."""

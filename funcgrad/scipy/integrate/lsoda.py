@@ -24,6 +24,7 @@ from funcgrad.scipy.integrate.ivp.runs import Runs, SolveArguments
 from funcgrad.scipy.integrate.ivp.solutions import with_derivatives_of
 from funcgrad.scipy.optimize.implicit import as_args, as_one_operation
 from funcgrad.scipy.settings import constant_array, constant_settings
+from funcgrad.transforms.side_effects import isolated, settle
 from funcgrad.transforms.stopping import stop_gradient
 from funcgrad.transforms.transformed import check_callable
 from funcgrad.typing import Array, ArrayLike
@@ -167,8 +168,12 @@ def _solve(
                 "through parts of the times with checkpoint_chain."
             )
         return _portable(func, start_of(y0), as_inexact(t), args, tfirst, steps, adjoint, hints)
+    func = isolated(func, *args) if is_in_transform() else func
     solution = _Solution(func, y0, as_inexact(t), args, tfirst, hints)
-    return solution.values(adjoint) if snapshots is None else solution.in_pieces(snapshots)
+    found = solution.values(adjoint) if snapshots is None else solution.in_pieces(snapshots)
+    if backend.shape_of(t)[0]:
+        settle(func, *((t[-1], found[-1]) if tfirst else (found[-1], t[-1])), *args)
+    return found
 
 
 def _is_supported_by_scipy(y0: Any) -> bool:

@@ -20,6 +20,7 @@ from funcgrad.scipy.integrate.ivp.pieces import RESTARTABLE, Snapshots
 from funcgrad.scipy.integrate.ivp.portable import TABLES, Control, Run, start_of
 from funcgrad.scipy.integrate.ivp.runs import SolveArguments
 from funcgrad.scipy.settings import constant_settings
+from funcgrad.transforms.side_effects import isolated, settle
 from funcgrad.transforms.transformed import check_callable
 from funcgrad.typing import ArrayLike
 
@@ -99,12 +100,17 @@ def solve_ivp(
     if args is not None and not isinstance(args, (tuple, list)):
         raise InputError(f"integrate.solve_ivp: args must be a tuple, got {describe(args)}. Pass args=(value,).")
     options = constant_settings("integrate.solve_ivp", options)
+    fun = isolated(fun, *(args or ())) if is_in_transform() else fun
     several = events if events is None else (events,) if callable(events) else tuple(events)
     solver = solving.method_class(method)
     arguments = SolveArguments(fun, tuple(t_span), y0, solver, t_eval, dense_output, several, vectorized, args, options)
     if budget is None and store is None:
-        return _solve_at_once(arguments, adjoint)
-    return _in_pieces(arguments, Snapshots(budget, store), adjoint)
+        found = _solve_at_once(arguments, adjoint)
+    else:
+        found = _in_pieces(arguments, Snapshots(budget, store), adjoint)
+    end = (found.t[-1], found.y[:, -1]) if len(found.t) else (t_span[0], y0)
+    settle(fun, *end, *(args or ()))
+    return found
 
 
 def _in_pieces(arguments: SolveArguments, snapshots: Snapshots, adjoint: bool) -> Any:

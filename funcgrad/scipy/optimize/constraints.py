@@ -27,6 +27,7 @@ from funcgrad.shared_state import active_traces
 from funcgrad.transforms.closures import RecordedClosure
 from funcgrad.transforms.gradients import grad
 from funcgrad.transforms.jacobians import jacrev
+from funcgrad.transforms.side_effects import isolated, settle
 from funcgrad.transforms.stopping import stop_gradient
 
 #: Largest distance to the limit of an active constraint, relative to ``1 + abs(value)``; SciPy's methods come so near.
@@ -63,9 +64,15 @@ def as_constraints(constraints: Any) -> list[Constraint]:
     """Return a list from one or several constraints: dictionaries, ``LinearConstraint``, ``NonlinearConstraint``."""
     given = constraints if isinstance(constraints, (list, tuple)) else [constraints]
     found = [_as_constraint(one) for one in given]
-    if is_in_transform():
-        return found
-    return [one._replace(fun=SelfRebuilding(one.fun)) if callable(one.fun) else one for one in found]
+    made = (lambda one: isolated(one.fun, one.args)) if is_in_transform() else (lambda one: SelfRebuilding(one.fun))
+    return [one._replace(fun=made(one)) if callable(one.fun) else one for one in found]
+
+
+def settle_all(fun: Any, args: tuple[Any, ...], constraints: list[Constraint], x: Any) -> None:
+    """Let a function and its constraints leave behind what their calls at ``x``, the minimum, leave."""
+    settle(fun, x, *args)
+    for one in constraints:
+        settle(one.fun, x, *one.args)
 
 
 def _as_constraint(given: Any) -> Constraint:

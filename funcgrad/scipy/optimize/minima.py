@@ -26,7 +26,14 @@ from funcgrad.scipy.optimize.bounds import (
     default_method,
     pairs,
 )
-from funcgrad.scipy.optimize.constraints import as_constraints, equations, for_scipy, hoist_closure, values_of
+from funcgrad.scipy.optimize.constraints import (
+    as_constraints,
+    equations,
+    for_scipy,
+    hoist_closure,
+    settle_all,
+    values_of,
+)
 from funcgrad.scipy.optimize.implicit import (
     Problem,
     as_args,
@@ -138,7 +145,7 @@ def minimize(
     if is_interior and fnp.size(found.x) > size:  # false for a batch without examples
         found, forces = found._replace(x=found.x[:size]), found.x[size:]
     if fixed and not depends((found.x, value(found.x), values_of(limited, found.x))):
-        settle(fun, found.x, *args)
+        settle_all(fun, args, limited, found.x)
         return found.result
     if limited:
         equation, root = equations(value, limited, found.x, within, forces)
@@ -148,7 +155,7 @@ def minimize(
         check_smooth(call, equation, found.x)
         x = differentiable_root(call, equation, found, found.facts["success"])
     least, slope_there = value_and_grad(value)(x)
-    settle(fun, x, *args)
+    settle_all(fun, args, limited, x)
     return with_fields(import_scipy(call).OptimizeResult, found.facts, x=x, fun=least, jac=slope_there)
 
 
