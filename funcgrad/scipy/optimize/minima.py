@@ -144,8 +144,9 @@ def minimize(
         equation = bounded_stationarity(grad(value), found.x, within)
         check_smooth(call, equation, found.x)
         x = differentiable_root(call, equation, found, found.facts["success"])
-    least, slope_there = value_and_grad(value)(x)
-    return with_fields(import_scipy(call).OptimizeResult, found.facts, x=x, fun=least, jac=slope_there)
+    slope = grad(value)(x)
+    least = value(x)  # at the end: what the function keeps elsewhere is of this call, not of a derivative
+    return with_fields(import_scipy(call).OptimizeResult, found.facts, x=x, fun=least, jac=slope)
 
 
 def _one_number(call: str, y: Any) -> Any:

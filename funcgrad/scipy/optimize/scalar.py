@@ -132,6 +132,7 @@ def _root_of(call: str, f: Callable[..., Any], args: tuple[Any, ...], found: Sea
     if not depends((found.x, f(found.x, *args))):
         return found.x, found.result
     root = differentiable_root(call, lambda x: f(x, *args), found, found.facts["converged"])
+    f(root, *args)  # what the function keeps elsewhere is of this call
     return root, with_fields(import_scipy(call).RootResults, found.facts, root=root)
 
 
@@ -214,6 +215,7 @@ def newton(
     if not depends((found.x, func(found.x, *args))):
         return found.result["whole"] if full_output else found.x
     root = differentiable_root(call, lambda x: func(x, *args), found, found.facts["converged"], one_by_one)
+    func(root, *args)  # as in ``_root_of``
     return Roots(root, found.facts["converged"], found.facts["zero_der"]) if full_output else root
 
 

@@ -106,7 +106,8 @@ def fsolve(
     if not depends((x, func(x, *args))):
         return (x, found.result["all"], facts["ier"], facts["mesg"]) if full_output else _warned(x, facts)
     x = differentiable_root(call, lambda x: _array(func(x, *args)), found, facts["ier"] == 1)
-    return (x, {**_counts(facts), "fvec": _array(func(x, *args))}, facts["ier"], facts["mesg"]) if full_output else x
+    there = _array(func(x, *args))  # also without ``full_output``: what the function keeps elsewhere is of this call
+    return (x, {**_counts(facts), "fvec": there}, facts["ier"], facts["mesg"]) if full_output else x
 
 
 def _counts(info: dict[str, Any]) -> dict[str, Any]:
@@ -249,4 +250,6 @@ def fixed_point(
     found: SearchResult = search(call, func, args, (x0,), solve, fnp.astype(x0, float))
     if not depends((found.x, func(found.x, *args))):
         return found.x
-    return differentiable_root(call, lambda x: _array(func(x, *args)) - x, found, True)
+    x = differentiable_root(call, lambda x: _array(func(x, *args)) - x, found, True)
+    func(x, *args)  # what the function keeps elsewhere is of this call
+    return x
