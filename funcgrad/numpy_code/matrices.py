@@ -88,6 +88,17 @@ def accepting_objects(home: str, name: str, operation: Any) -> Any:
     return accepting
 
 
+@cache
+def with_arrays_of_matrices(fun: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function of ``scipy.linalg`` such that it takes a matrix as its array, as SciPy's own does."""
+
+    @wraps(fun)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return fun(*map(_without_matrices, args), **{name: _without_matrices(x) for name, x in kwargs.items()})
+
+    return call
+
+
 def _sorted(x: Any, axis: Any = -1, *args: Any, **kwargs: Any) -> Any:
     """Return ``numpy.sort(x)``."""
     made = x.flatten() if axis is None else x.copy()

@@ -32,7 +32,7 @@ from funcgrad.numpy_code.conversions import (
 from funcgrad.numpy_code.examples import with_example_loop
 from funcgrad.numpy_code.libraries import is_mirrored
 from funcgrad.numpy_code.mathematics import NUMBER_MODULES, python_function
-from funcgrad.numpy_code.matrices import accepting_objects, matrix_from_data, multiply
+from funcgrad.numpy_code.matrices import accepting_objects, matrix_from_data, multiply, with_arrays_of_matrices
 from funcgrad.numpy_code.metaclasses import members_of, names_of
 from funcgrad.numpy_code.ordering import largest, ordered, smallest
 from funcgrad.numpy_code.own import own
@@ -105,8 +105,8 @@ def _replacement(home: str, name: str, value: Any) -> Any:
         return with_scipy_format(ours, value)
     if home == "scipy.ndimage" and callable(ours):
         return _with_output(ours)
-    if home == "scipy.linalg" and callable(ours):
-        return _with_overwriting(ours)
+    if home == "scipy.linalg" and callable(ours) and not isinstance(ours, type):
+        return with_arrays_of_matrices(_with_overwriting(ours))
     return accepting_objects(home, name, ours)
 
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.linalg
 from helpers import differences
 
 from funcgrad import grad, jvp
@@ -108,6 +109,9 @@ PROGRAMS = {
     "names of methods": lambda x: square(x).getA() + square(x).getI(),
     "sorted": lambda x: np.sort(-wide(x)) * wide(x).T + np.sort(wide(x), axis=None)[0, 1],
     "of a text": lambda x: np.matrix("1 2; 3 4") * row(x).T,
+    "solver of SciPy": lambda x: scipy.linalg.solve(square(x), row(x).T) + scipy.linalg.expm(A=square(x) / 9),
+    "banded system": lambda x: scipy.linalg.solve_banded((1, 1), np.matrix([x[:2], x[1:3] + 9, x[:2]]), x[:2]),
+    "blocks of SciPy": lambda x: scipy.linalg.block_diag(square(x), [row(x)[0, 0]]),
     "a number": lambda x: (row(x) * row(x).T).item() + float((row(x) * row(x).T)[0, 0]),
 }
 

@@ -91,6 +91,15 @@ def test_interp1d_matches_scipy(kind):
         np.testing.assert_allclose(ours(WIDE), theirs(WIDE), rtol=1e-9, atol=1e-12)
 
 
+def test_splines_of_interp1d_are_made_once(monkeypatch):
+    make, made = scipy.interpolate.make_interp_spline, []
+    monkeypatch.setattr(scipy.interpolate, "make_interp_spline", lambda *args: made.append(args) or make(*args))
+    line = interpolate.interp1d(X, Y, "quadratic")
+    for q in INSIDE[:3]:
+        line(q)
+    assert len(made) == 1
+
+
 def test_axes_and_batches():
     y = RNG.normal(size=(2, 6, 3))
     for q in (INSIDE, INSIDE.reshape(2, 7), 1.0):

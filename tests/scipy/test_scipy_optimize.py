@@ -1025,3 +1025,33 @@ def test_branches_of_closures_in_batches_raise():
     assert control.map(solution, np.array([2.0, 0.5])) == pytest.approx([2.0 ** (1 / 3), 0.5])
     with pytest.raises(BranchError, match=r"optimize\.brentq: inside vmap .* may not branch.*control\.map"):
         vmap(solution)(np.array([2.0, 0.5]))
+
+
+#: Solvers that find the ``x`` with ``x**3 + x == a``: as a root, a minimum and a fixed point.
+KEEPING = {
+    "brentq": (lambda x, a: x**3 + x - a, lambda f: so.brentq(f, 0.0, 3.0)),
+    "newton": (lambda x, a: x**3 + x - a, lambda f: so.newton(f, 1.5)),
+    "newton of an array": (lambda x, a: x**3 + x - a, lambda f: so.newton(f, np.full(2, 1.5))),
+    "fsolve": (lambda x, a: x**3 + x - a, lambda f: so.fsolve(f, 1.5)),
+    "fixed_point": (lambda x, a: a / (1 + x * x), lambda f: so.fixed_point(f, 1.5)),
+    "minimize": (lambda x, a: np.sum(x**4 / 4 + x**2 / 2 - a * x), lambda f: so.minimize(f, 1.5, tol=1e-9)),
+}
+
+
+@pytest.mark.parametrize("name", KEEPING)
+def test_what_functions_keep_is_of_the_solution(name):
+    """Check numbers that a program reads from the last call of its function, as objects with models do."""
+    rule, solve = KEEPING[name]
+
+    def kept(a):
+        seen = {}
+
+        def f(x):
+            seen["square"] = x * x
+            return rule(x, a)
+
+        solve(f)
+        return np.mean(seen["square"])
+
+    x = so.brentq(lambda x: x**3 + x - 4.0, 0.0, 3.0)
+    np.testing.assert_allclose(grad(kept)(4.0), 2 * x / (3 * x * x + 1), rtol=1e-6)

@@ -58,6 +58,43 @@ def _trtrs(
     return _into(b, own("scipy.linalg").solve_triangular(a, b, **options), overwrite_b), 0
 
 
+def _gesv(a: Any, b: Any, overwrite_a: int = 0, overwrite_b: int = 0) -> tuple[Any, Any, Any, int]:
+    """Compute ``gesv``: factors of a matrix, and the solution of a system."""
+    ours = own("scipy.linalg")
+    try:
+        found = ours.solve(a, b)
+        factors, pivots = ours.lu_factor(a)
+    except np.linalg.LinAlgError:
+        return a, np.arange(len(a)), b, 1
+    return _into(a, factors, overwrite_a), pivots, _into(b, found, overwrite_b), 0
+
+
+def _posv(a: Any, b: Any, lower: int = 0, overwrite_a: int = 0, overwrite_b: int = 0) -> tuple[Any, Any, int]:
+    """Compute ``posv``: the Cholesky factor of a matrix, and the solution of a system."""
+    factor, info = _potrf(a, lower, 0, overwrite_a)
+    return factor, b if info else _into(b, own("scipy.linalg").cho_solve((factor, bool(lower)), b), overwrite_b), info
+
+
+def _gtsv(
+    dl: Any,
+    d: Any,
+    du: Any,
+    b: Any,
+    overwrite_dl: int = 0,
+    overwrite_d: int = 0,
+    overwrite_du: int = 0,
+    overwrite_b: int = 0,
+) -> tuple[None, None, None, Any, int]:
+    """Compute ``gtsv``: solve a tridiagonal system; None stands for the factors, which programs leave aside."""
+    zero = np.zeros(1)
+    rows = fnp.stack([fnp.concatenate((zero, du)), d, fnp.concatenate((dl, zero))])
+    try:
+        found = own("scipy.linalg").solve_banded((1, 1), rows, b)
+    except np.linalg.LinAlgError:
+        return None, None, None, b, 1
+    return None, None, None, _into(b, found, overwrite_b), 0
+
+
 def _gemm(
     alpha: Any, a: Any, b: Any, beta: Any = 0.0, c: Any = None, trans_a: int = 0, trans_b: int = 0, overwrite_c: int = 0
 ) -> Any:
@@ -75,7 +112,10 @@ def _syrk(
 
 
 _ROUTINES: dict[str, dict[str, Callable[..., Any]]] = {
-    "lapack": {"potrf": _potrf, "potri": _potri, "trtri": _trtri, "trtrs": _trtrs},
+    "lapack": {
+        **{"gesv": _gesv, "gtsv": _gtsv, "posv": _posv},
+        **{"potrf": _potrf, "potri": _potri, "trtri": _trtri, "trtrs": _trtrs},
+    },
     "blas": {"gemm": _gemm, "syrk": _syrk},
 }
 #: Entries for ``table``: routines in single and double precision.

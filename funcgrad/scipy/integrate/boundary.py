@@ -14,6 +14,7 @@ from funcgrad.core import Tracer, is_in_transform
 from funcgrad.errors import ConcretizationError, ConvergenceError, InputError, NotDifferentiableError
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.plain_values.concretization import forget_refusal
+from funcgrad.numpy_code.rebuilding import run_anywhere
 from funcgrad.optional import import_scipy
 from funcgrad.scipy.integrate.ivp.products import Pattern
 from funcgrad.scipy.integrate.ivp.solutions import with_derivatives_of
@@ -100,7 +101,8 @@ def solve_bvp(
     equations = _Equations(fun, bc, found, singular)
     first = equations(equations.found)
     if not depends(first):
-        return search.results[0]
+        result = search.results[0]
+        return with_fields(type(result), result, sol=_of_traced_times(result.sol))
     if not all(result.success for result in search.results):
         if differentiated(first):
             messages = {result.message for result in search.results if not result.success}
@@ -110,6 +112,20 @@ def solve_bvp(
             )
         return equations.settled(equations.found)
     return equations.settled(equations.solution())
+
+
+def _of_traced_times(sol: Any) -> Any:
+    """Return SciPy's piecewise polynomial, an object of its class, such that it takes traced times."""
+
+    class Solution(type(sol)):  # type: ignore[misc]
+        def __call__(self, x: Any, nu: int = 0, extrapolate: Any = None) -> Any:
+            return run_anywhere(sol, (x, nu, extrapolate), {}) if depends(x) else sol(x, nu, extrapolate)
+
+        def __reduce_ex__(self, protocol: Any) -> Any:
+            return type(sol).construct_fast, parts
+
+    parts = sol.c, sol.x, sol.extrapolate, sol.axis
+    return Solution.construct_fast(*parts)
 
 
 class _Solutions(NamedTuple):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -380,13 +382,17 @@ def _akima_slopes(rise: Array, method: str) -> Array:
     return fnp.where(clear, weighted, 0.5 * (m[3:] + m[:-3]))
 
 
-def cardinal_splines(points: Array, q: Array, degree: int, order: int) -> Array:
-    """Return, for each point, the spline that is 1 at this point and 0 at the others, evaluated at ``q``."""
+def cardinal_splines(points: Array, degree: int) -> Callable[[Array, int], Array]:
+    """Return a function of ``q`` and an order: the splines that are 1 at one point and 0 at the others, at ``q``."""
     make = import_scipy("interpolate", "scipy.interpolate").make_interp_spline
     values = np.eye(backend.shape_of(points)[0])
     plain = is_plain(points)
-    spline = make(np.asarray(points), values, degree) if plain else run_anywhere(make, (points, values, degree), {})
-    found: Array = spline(q, order) if plain and is_plain(q) else run_anywhere(spline, (q, order), {})
+    splines = make(np.asarray(points), values, degree) if plain else run_anywhere(make, (points, values, degree), {})
+    return partial(_splines_at, splines, plain)
+
+
+def _splines_at(splines: Any, plain: bool, q: Array, order: int) -> Array:
+    found: Array = splines(q, order) if plain and is_plain(q) else run_anywhere(splines, (q, order), {})
     return found
 
 
@@ -445,6 +451,7 @@ class interp1d:  # noqa: N801  (SciPy's name)
         self.x, self.y = _knots("interpolate.interp1d", x, y, self.axis)
         self.kind = kind
         self.spline = CubicSpline(self.x, self.y) if kind == "cubic" else None
+        self.shares = cardinal_splines(self.x, kind) if isinstance(kind, int) else None  # once, not for each query
         self.extrapolates = isinstance(fill_value, str) and fill_value == "extrapolate"
         self.fill_value = fill_value
         self.bounds_error = not self.extrapolates if bounds_error is None else bounds_error
@@ -466,8 +473,8 @@ class interp1d:  # noqa: N801  (SciPy's name)
         return _move_query_axes(found, len(backend.shape_of(q)), self.axis, extra)
 
     def _between(self, q: Array, extra: int) -> Array:
-        if isinstance(self.kind, int):
-            shares = cardinal_splines(self.x, fnp.ravel(q), self.kind, 0)
+        if self.shares is not None:
+            shares = self.shares(fnp.ravel(q), 0)
             return fnp.reshape(fnp.tensordot(shares, self.y, 1), (*backend.shape_of(q), *backend.shape_of(self.y)[1:]))
         if self.kind == "linear":
             place = interval_of(self.x, q)

@@ -165,7 +165,7 @@ class RegularGridInterpolator:
         shape = backend.shape_of(coordinates[0])
         found = self.values[None]
         for points, q, order in zip(self.grid, coordinates, nu, strict=True):
-            shares = cardinal_splines(points, fnp.ravel(q), degree, order)
+            shares = cardinal_splines(points, degree)(fnp.ravel(q), order)
             found = fnp.einsum("qi,qi...->q...", shares, fnp.broadcast_to(found, (len(shares), *found.shape[1:])))
         return fnp.reshape(found, (*shape, *backend.shape_of(found)[1:]))
 

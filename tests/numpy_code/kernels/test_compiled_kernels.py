@@ -164,7 +164,14 @@ def lapack():
         yield far, lambda x, lower=lower: raw.dpotrf(x @ x.T + np.triu(x, 1), lower=1, clean=lower)[0]
         yield far, lambda x, lower=lower: raw.dtrtri(x, lower, 1 - lower)[0]
         yield far, lambda x, lower=lower: raw.dtrtrs(x, x[:, :2], lower, 1 - lower, lower)[0]
+        yield (
+            far,
+            lambda x, lower=lower: raw.dposv(x @ x.T, x[:, :2], lower)[1] * raw.dposv(x @ x.T, x, lower)[0][:, :2],
+        )
     yield square, lambda x: raw.dpotrf(x @ x.T - 50 * np.eye(4))[1] * x
+    yield far, lambda x: raw.dgesv(x, x[:, :2])[2] * raw.dgesv(x, x[0])[0][:, :2]
+    yield far, lambda x: raw.dgtsv(x[0, 1:], 9 + x[1], x[2, 1:], x[3])[3]
+    yield square, lambda x: (raw.dgtsv(0 * x[0, 1:], 0 * x[1], x[2, 1:], x[3])[4] + raw.dgesv(0 * x, x)[3]) * x
 
 
 FAMILIES = (ndimage, signal, peaks, interpolate, linalg, lapack, pivots)
