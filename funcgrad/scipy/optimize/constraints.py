@@ -64,8 +64,13 @@ def as_constraints(constraints: Any) -> list[Constraint]:
     """Return a list from one or several constraints: dictionaries, ``LinearConstraint``, ``NonlinearConstraint``."""
     given = constraints if isinstance(constraints, (list, tuple)) else [constraints]
     found = [_as_constraint(one) for one in given]
-    made = (lambda one: isolated(one.fun, one.args)) if is_in_transform() else (lambda one: SelfRebuilding(one.fun))
-    return [one._replace(fun=made(one)) if callable(one.fun) else one for one in found]
+    inside = is_in_transform()
+    return [
+        one._replace(fun=isolated(one.fun, one.args) if inside else SelfRebuilding(one.fun))
+        if callable(one.fun)
+        else one
+        for one in found
+    ]
 
 
 def settle_all(fun: Any, args: tuple[Any, ...], constraints: list[Constraint], x: Any) -> None:
