@@ -85,21 +85,23 @@ def _through_array_method(x: Any) -> Any:
     return x.__array__() if hasattr(type(x), "__array__") and not isinstance(x, (np.ndarray, Tracer)) else x
 
 
-def with_float_numbers(x: Any) -> Any:
+def with_float_numbers(x: Any, dtype: Any = float) -> Any:
     """Replace objects in ``x`` that define ``__float__``, such as fractions, by the numbers that they return.
 
-    NumPy takes such numbers as elements of an array of floating-point numbers, also if they are traced.
+    NumPy takes such numbers as elements of an array of floating-point numbers, also if they are traced, and None as NaN.
 
     Example:
         >>> from fractions import Fraction
-        >>> with_float_numbers([Fraction(1, 4), 2, "text"])
-        [0.25, 2, 'text']
+        >>> with_float_numbers([Fraction(1, 4), 2, "text", None])
+        [0.25, 2, 'text', np.float64(nan)]
     """
     kind = type(x)
     if is_sequence(x):
-        return x if set(map(type, x)) <= _NUMBERS else [with_float_numbers(item) for item in x]
+        known = set(map(type, x)) <= _NUMBERS
+        missing = np.asarray(None, np.result_type(dtype, float))[()]
+        return x if known else [missing if item is None else with_float_numbers(item, dtype) for item in x]
     if kind is np.ndarray and x.dtype == object:
-        return with_float_numbers(x.tolist())
+        return with_float_numbers(x.tolist(), dtype)
     method: Any = getattr(kind, "__float__", None) or getattr(kind, "__index__", None)
     is_known = method is None or kind is Tracer or hasattr(kind, "__array__") or namespace_of(x) is not None
     return x if is_known else method(x)
@@ -199,7 +201,7 @@ def asarray(
     a = _without_labels(a)
     if dtype is not None:
         a = _without_objects(a, dtype)
-        a = with_float_numbers(a) if is_sequence(a) and np.dtype(dtype).kind in "fc" else a
+        a = with_float_numbers(a, dtype) if is_sequence(a) and np.dtype(dtype).kind in "fc" else a
     if _needs_conversion_here(a):
         if type(a) is Tracer:
             a = as_numpy_number(a)

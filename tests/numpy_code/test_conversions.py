@@ -680,3 +680,16 @@ def test_conversions_in_code_of_many_names():
     names = {f"number_{i}": 0.5 for i in range(140)}
     exec(f"def f(x):\n    total = {' + '.join(names)}\n    return float(x[0]) * total * complex(x[1], 1.0).real", names)
     assert grad(names["f"])(np.array([2.0, 3.0])).tolist() == [210.0, 140.0]
+
+
+@pytest.mark.parametrize("dtype", [float, np.float32, complex])
+def test_none_beside_traced_numbers_is_nan(dtype):
+    def f(x):
+        whole = np.zeros(3, dtype)
+        whole[:] = [x, None, 2.0 * x]
+        pair = np.array([[x, None], [1.0, x]], dtype=dtype)
+        assert np.isnan(whole).sum() == np.isnan(pair).sum() == 1
+        assert np.isnan(whole[1].imag) == (dtype is complex)
+        return (whole[0] * whole[2] + pair[0, 0] * pair[1, 1]).real
+
+    assert grad(f)(2.0) == 12.0

@@ -141,7 +141,7 @@ def _as_array(x: Tracer, y: Any) -> Any:
     if x.dtype.kind in "fc":
         if y is None:
             return np.asarray(None, x.dtype)[()]
-        y = with_float_numbers(y)
+        y = with_float_numbers(y, x.dtype)
     if backend.is_sequence(y) or backend.is_table(y) or backend.defines_array(y):
         return as_value(y)
     is_one = isinstance(y, (str, bytes)) or backend.is_date_or_text(y)
