@@ -158,6 +158,15 @@ def zeros_of_dense(x):
     return (A @ np.arange(3.0)).sum() + (A @ A.T).sum() * x[0] + linalg.spsolve(B, np.ones(3)).sum()
 
 
+def laplacian_of_dense(x):
+    """Laplacian of a graph with edges of length zero, whose lengths have derivatives on and off the diagonal."""
+    kinds = (sparse.csr_array, sparse.coo_matrix, sparse.lil_array)
+    found = [csgraph.laplacian(kind(corner(x - X)), symmetrized=kind is kinds[0]) for kind in kinds]
+    assert (x != X).any() or [L.nnz for L in found] == [5, 4, 4]
+    weights = np.arange(9.0).reshape(3, 3) ** 2
+    return sum((L.toarray() * weights).sum() for L in found) + sparse.csr_array(corner(x - X)).power(1).sum()
+
+
 def tree(x):
     T = csgraph.minimum_spanning_tree(graph(x))
     return (T.toarray() * np.arange(16.0).reshape(4, 4)).sum() + csgraph.breadth_first_tree(dense(x), 0).power(2).sum()
@@ -300,6 +309,7 @@ GRAPHS = {
     "products of kinds": products_of_kinds,
     "stored elements of dense": stored_of_dense,
     "zeros of dense": zeros_of_dense,
+    "laplacian of dense": laplacian_of_dense,
     "graphs of dense": lambda x: (
         csgraph.minimum_spanning_tree(sparse.csr_matrix(np.array([[0, x[0], 1.5], [0, 0, x[1]], [0, 0, 0]])))
         .power(2)

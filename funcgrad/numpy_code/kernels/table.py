@@ -48,6 +48,7 @@ from funcgrad.numpy_code.kernels.solvers import SOLVERS, checked_spilu, with_exa
 from funcgrad.numpy_code.kernels.splines import SPLINES, surface
 from funcgrad.numpy_code.kernels.state_space import STATE_SPACE
 from funcgrad.numpy_code.own import known_value, on_plain_values, own
+from funcgrad.numpy_code.sparse.members import laplacian_with_zeros
 from funcgrad.optional import import_scipy
 from funcgrad.writable import Proxy
 
@@ -449,6 +450,7 @@ _WRAPPERS: dict[tuple[str, str], Callable[[Any], Callable[..., Any]]] = {
     ("scipy._lib._array_api", "_asarray"): _keeping_classes,
     ("scipy._lib._util", "_contains_nan"): _without_masks,
     ("scipy.signal._ltisys", "place_poles"): _checked_place_poles,
+    ("scipy.sparse.csgraph._laplacian", "_laplacian_sparse"): laplacian_with_zeros,
     ("scipy.sparse.linalg._dsolve.linsolve", "spilu"): checked_spilu,
     **{
         ("scipy.sparse.linalg._expm_multiply", f"_expm_multiply_{name}"): with_two_terms

@@ -46,9 +46,13 @@ def without_zeros(self: Any) -> Any:
     Raises:
         InputError: the program has called ``eliminate_zeros``, and asks for values among which are zeros.
     """
-    if self.of_dense or len(self.structure.indices) == prod(self.shape):
+    if self.of_dense != _KEPT and (self.of_dense or len(self.structure.indices) == prod(self.shape)):
         there = concrete_or_none(getattr(self, "values_as_given", self.values) != 0)  # in a vmap, in any example
-        if there is not None and not (kept := there.reshape(-1, there.shape[-1]).any(0)).all():
+        kept = np.True_ if there is None else there.reshape(-1, there.shape[-1]).any(0)
+        if self.of_dense == _OFF_DIAGONAL:
+            rows, columns = coordinates_in_order(self) if hasattr(self, "values_as_given") else self.places()
+            kept = kept | (rows == columns)
+        if not kept.all():
             if self.of_dense == _ELIMINATED:
                 raise InputError(
                     "eliminate_zeros: a traced value that is zero now may have a derivative, got one among the stored "
@@ -59,8 +63,8 @@ def without_zeros(self: Any) -> Any:
     return self
 
 
-#: Value of ``of_dense`` after ``eliminate_zeros``.
-_ELIMINATED = "eliminated"
+#: Values of ``of_dense``: after ``eliminate_zeros``; while SciPy computes a Laplacian; in a Laplacian.
+_ELIMINATED, _KEPT, _OFF_DIAGONAL = "eliminated", "kept", "off the diagonal"
 
 
 def eliminate_zeros(self: Any) -> None:
@@ -69,6 +73,27 @@ def eliminate_zeros(self: Any) -> None:
         keys = changes_module().keys_of(*coordinates_in_order(self), self.shape)
         self.keep(~np.isin(keys, self.cleared))
     self.of_dense = _ELIMINATED
+
+
+def laplacian_with_zeros(laplacian: Callable[..., Any]) -> Callable[..., Any]:
+    """Return SciPy's function for sparse graphs such that zeros of a dense matrix keep their derivatives.
+
+    It computes the diagonal from the matrix, and the rest from what is stored.
+    """
+
+    @wraps(laplacian)
+    def call(graph: Any, *args: Any, **kwargs: Any) -> Any:
+        if not hasattr(type(graph), "of_dense"):
+            return laplacian(graph, *args, **kwargs)
+        before, graph.of_dense = graph.of_dense, _KEPT
+        try:
+            found, degrees = laplacian(graph, *args, **kwargs)
+        finally:
+            graph.of_dense = before
+        found.of_dense = _OFF_DIAGONAL if before or len(graph.structure.indices) == prod(graph.shape) else False
+        return found, degrees
+
+    return call
 
 
 def _of_stored(member: Any) -> Any:
@@ -83,10 +108,16 @@ def _of_stored(member: Any) -> Any:
 def members_of_stored(base: type, members: dict[str, Any]) -> dict[str, Any]:
     """Return the members that show what a matrix stores, for a class with these ``members`` and a base."""
     found = {name: members.get(name, getattr(base, name, None)) for name in _STORED}
-    return {name: _of_stored(member) for name, member in found.items() if member is not None}
+    shown = {name: _of_stored(member) for name, member in found.items() if member is not None}
+    power, of_stored = members["power"], _of_stored(members["power"])
+
+    def power_of(self: Any, n: Any, *args: Any, **kwargs: Any) -> Any:
+        return (power if isinstance(n, (int, float)) and n >= 1 else of_stored)(self, n, *args, **kwargs)
+
+    return shown | {"power": wraps(power)(power_of)}
 
 
-_STORED = ("col", "coords", "data", "getnnz", "indices", "indptr", "nnz", "nonzero", "power", "row", "size")
+_STORED = ("col", "coords", "data", "getnnz", "indices", "indptr", "nnz", "nonzero", "row", "size")
 
 
 # Members of matrices made of coordinates and values, which keep the order in which they were given.
