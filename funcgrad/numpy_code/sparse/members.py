@@ -41,7 +41,7 @@ def _no_data(scipy_class: type) -> property:
 def without_zeros(self: Any) -> Any:
     """Drop the zeros of a matrix that stores the elements of a dense one: SciPy stores no zeros of a dense array.
 
-    They stay until the program asks for what is stored, because an element that is 0 may have a derivative.
+    They stay until the program asks for the values or places, because an element that is 0 may have a derivative.
 
     Raises:
         InputError: the program has called ``eliminate_zeros``, and asks for values among which are zeros.
@@ -96,20 +96,28 @@ def laplacian_with_zeros(laplacian: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-def _of_stored(member: Any) -> Any:
+def _copy_without_zeros(self: Any) -> Any:
+    """Return ``without_zeros`` of another matrix with the same values."""
+    made = object.__new__(type(self))
+    vars(made).update(vars(self))
+    return without_zeros(made)
+
+
+def _of_stored(name: str, member: Any) -> Any:
     """Return a property or a method that shows what is stored."""
+    pruned = _copy_without_zeros if name in _COUNTS else without_zeros
     if not isinstance(member, property):
-        return wraps(member)(lambda self, *args, **kwargs: member(without_zeros(self), *args, **kwargs))
+        return wraps(member)(lambda self, *args, **kwargs: member(pruned(self), *args, **kwargs))
     get, put = cast("Callable[..., Any]", member.fget), member.fset
     write = None if put is None else lambda self, value: put(without_zeros(self), value)
-    return property(lambda self: get(without_zeros(self)), write)
+    return property(lambda self: get(pruned(self)), write)
 
 
 def members_of_stored(base: type, members: dict[str, Any]) -> dict[str, Any]:
     """Return the members that show what a matrix stores, for a class with these ``members`` and a base."""
     found = {name: members.get(name, getattr(base, name, None)) for name in _STORED}
-    shown = {name: _of_stored(member) for name, member in found.items() if member is not None}
-    power, of_stored = members["power"], _of_stored(members["power"])
+    shown = {name: _of_stored(name, member) for name, member in found.items() if member is not None}
+    power, of_stored = members["power"], _of_stored("power", members["power"])
 
     def power_of(self: Any, n: Any, *args: Any, **kwargs: Any) -> Any:
         return (power if isinstance(n, (int, float)) and n >= 1 else of_stored)(self, n, *args, **kwargs)
@@ -117,7 +125,9 @@ def members_of_stored(base: type, members: dict[str, Any]) -> dict[str, Any]:
     return shown | {"power": wraps(power)(power_of)}
 
 
-_STORED = ("col", "coords", "data", "getnnz", "indices", "indptr", "nnz", "nonzero", "row", "size")
+#: Members that count what is stored: zeros stay, and keep their derivatives.
+_COUNTS = ("getnnz", "nnz", "nonzero", "size")
+_STORED = ("col", "coords", "data", "indices", "indptr", "row", *_COUNTS)
 
 
 # Members of matrices made of coordinates and values, which keep the order in which they were given.
