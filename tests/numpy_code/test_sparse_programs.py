@@ -286,6 +286,15 @@ def preconditioned_by_traced_values(x):
     return sum(v @ np.arange(4.0) for v in found) + linalg.gmres(A, x.repeat(2), M=forms[0], rtol=1e-12)[0].sum()
 
 
+def factors_of_dense(x):
+    """Factors of a dense matrix, whose zeros SciPy does not store, so that it exchanges other columns."""
+    dense = np.array([[4.0, 1, 0, 0], [1, 5, 0, x[1]], [0, x[0] - X[0], 3, 1], [0.5, 2, x[0], 6]])
+    factors = linalg.splu(sparse.csc_matrix(dense))
+    assert (x != X).any() or (factors.L.nnz, factors.perm_c.tolist()) == (8, [0, 1, 3, 2])
+    weights = np.arange(16.0).reshape(4, 4) ** 2
+    return (factors.L.toarray() * weights).sum() + (factors.U.toarray() * weights).sum()
+
+
 def empty_system(x):
     """Solve for no unknowns, as finite elements without free nodes do."""
     inner = (graph(x).tocsc())[[]][:, []]
@@ -295,6 +304,7 @@ def empty_system(x):
 GRAPHS = {
     "eliminated zeros": eliminated_zeros,
     "empty system": empty_system,
+    "factors of dense": factors_of_dense,
     "preconditioned by traced values": preconditioned_by_traced_values,
     "places in a table": places_in_a_table,
     "preconditioned": preconditioned,

@@ -543,7 +543,7 @@ def _methods(scipy_class: type, base: Any, form: str) -> dict[str, Any]:
             if self.of_dense and is_funcgrad_matrix(found):
                 found.of_dense = self.of_dense
             like = _scipy_result(name, (self, *args), kwargs) if is_funcgrad_matrix(found) else None
-            return _result_as(scipy_class, found) if like is None else _arranged_as(like, found)
+            return _result_as(scipy_class, found) if like is None else arranged_as(like, found)
 
         return method
 
@@ -687,7 +687,7 @@ def _scipy_result(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> A
     return like if is_scipy_matrix(like) else None
 
 
-def _arranged_as(like: Any, found: Any) -> Any:
+def arranged_as(like: Any, found: Any) -> Any:
     """Return ``found`` in the class, format and order of SciPy's matrix ``like`` if their coordinates agree."""
     form, places = like.format, like.tocoo()
     if form not in ("coo", "csc", "csr") or like.ndim != 2 or like.nnz == 0:
@@ -715,6 +715,6 @@ def with_scipy_format(operation: Callable[..., Any], scipy_function: Any) -> Any
         like = scipy_function(*map_nested(placeholder, args), **kwargs)
         if not any(is_traced(x) or is_funcgrad_matrix(_plain(x)) for x in given):
             return _as_traceable(like)
-        return _arranged_as(like, operation(*map_nested(_plain, args), **kwargs))
+        return arranged_as(like, operation(*map_nested(_plain, args), **kwargs))
 
     return call
