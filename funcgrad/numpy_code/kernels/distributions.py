@@ -20,6 +20,7 @@ from funcgrad.core import Tracer, describe
 from funcgrad.errors import BranchError, ConversionError, NoRuleError
 from funcgrad.numpy.plain_values.hints import user_line
 from funcgrad.numpy_code.conversions import holds_traced
+from funcgrad.numpy_code.mathematics import python_function
 from funcgrad.numpy_code.object_views import viewed_object
 from funcgrad.numpy_code.own import known_value, own
 from funcgrad.optional import import_scipy
@@ -140,7 +141,7 @@ def _entropy(
     there = 0.0 if qk is None else fnp.where(shares[1] >= 0, 0.0, np.inf)
     terms = fnp.where(empty, there, term(*[fnp.where(empty, 1, share) for share in shares]))
     found = fnp.sum(fnp.where(unknown, np.nan, terms), axis, keepdims=keepdims)
-    return found if base is None else found / math.log(base)
+    return found if base is None else found / python_function("math", "log")(base)
 
 
 def _from_funcgrad(module: str, name: str, **settings: Any) -> Callable[..., Any]:
