@@ -42,6 +42,7 @@ from funcgrad.numpy_code.kernels.minima import MINIMA
 from funcgrad.numpy_code.kernels.numbers_apart import NUMBERS_APART
 from funcgrad.numpy_code.kernels.radial import RADIAL
 from funcgrad.numpy_code.kernels.random_variables import RANDOM_VARIABLE_WRAPPERS, RANDOM_VARIABLES
+from funcgrad.numpy_code.kernels.rotations import ROTATIONS
 from funcgrad.numpy_code.kernels.scikit_learn import SCIKIT_LEARN, SCIKIT_LEARN_WRAPPERS
 from funcgrad.numpy_code.kernels.signals import SIGNALS
 from funcgrad.numpy_code.kernels.solvers import SOLVERS, checked_spilu, with_exact_derivative, with_two_terms
@@ -297,6 +298,7 @@ _KERNELS: dict[tuple[str, str], Callable[..., Any]] = {
     **MINIMA,
     **RADIAL,
     **RANDOM_VARIABLES,
+    **ROTATIONS,
     **SCIKIT_LEARN,
     **SIGNALS,
     **SOLVERS,
