@@ -339,6 +339,45 @@ def _rational_at_nodes(built: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
+def _points_and_weights(n: int, a: Any, b: Any) -> list[Any]:
+    """Return the points of Gauss and Jacobi, their weights and the sum of the weights (Golub and Welsch, 1969)."""
+    k, both = np.arange(1.0, n), a + b
+    later = 2.0 * k[1:] + both
+    rest = (k[1:] + a) * (k[1:] + b) / (later + 1.0) * (k[1:] * (k[1:] + both) / (later - 1.0))
+    first = (1.0 + a) * (1.0 + b) / (3.0 + both) * np.ones(min(n - 1, 1))
+    beside = fnp.concatenate([2.0 / (2.0 + both) * fnp.sqrt(first), 2.0 / later * fnp.sqrt(rest)])
+    middle = (b - a) * both / ((2.0 * k + both) * (2.0 * k + both + 2.0))
+    middle = fnp.concatenate([fnp.atleast_1d((b - a) / (2.0 + both)), middle])
+    points, vectors = fnp.linalg.eigh(fnp.diag(middle) + fnp.diag(beside, 1) + fnp.diag(beside, -1))
+    total = 2.0 ** (both + 1.0) * own("scipy.special").beta(a + 1.0, b + 1.0)
+    return [points, total * vectors[0] ** 2, total]
+
+
+def _roots(built: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap ``roots_jacobi`` or ``roots_gegenbauer``, which call other functions where parameters are equal or 0."""
+    parameters = signature(built)
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        bound = _bound(parameters, args, kwargs)
+        names = [] if bound is None else [name for name in ("alpha", "beta") if name in bound.arguments]
+        given = [] if bound is None else [bound.arguments[name] for name in names]
+        sums = [given[0] + given[1], given[0] - given[1]] if len(given) == 2 else given
+        if bound is None or not any(_is_apart(p, 0.0) for p in sums):
+            return built(*args, **kwargs)
+
+        def formula(*p: Any) -> list[Any]:
+            return _points_and_weights(int(bound.arguments["n"]), *(p if len(p) == 2 else (p[0] - 0.5, p[0] - 0.5)))
+
+        fixed = list(map(own("transforms.stopping").stop_gradient, given))
+        bound.arguments.update(zip(names, fixed, strict=True))
+        found = built(*bound.args, **bound.kwargs)
+        parts = zip(found, formula(*given), formula(*fixed), strict=False)
+        return tuple([x + (moving - constant) for x, moving, constant in parts])
+
+    call.__module__ = __name__
+    return call
+
+
 #: Wrappers of rebuilt functions of SciPy.
 NUMBERS_APART: dict[tuple[str, str], Callable[[Any], Callable[..., Any]]] = {
     ("scipy.interpolate._bary_rational", "_BarycentricRational.__call__"): _rational_at_nodes,
@@ -346,6 +385,8 @@ NUMBERS_APART: dict[tuple[str, str], Callable[[Any], Callable[..., Any]]] = {
     ("scipy.signal._filter_design", "bilinear"): _bilinear,
     ("scipy.signal._filter_design", "lp2hp"): _highpass,
     ("scipy.signal._signaltools", "lfiltic"): _initial_conditions,
+    ("scipy.special._orthogonal", "roots_gegenbauer"): _roots,
+    ("scipy.special._orthogonal", "roots_jacobi"): _roots,
     ("scipy.spatial._kdtree", "minkowski_distance"): partial(_distance, root=True),
     ("scipy.spatial._kdtree", "minkowski_distance_p"): partial(_distance, root=False),
     ("scipy.stats._distn_infrastructure", "rv_generic.moment"): _moment,

@@ -11,6 +11,7 @@ import scipy.signal
 import scipy.spatial
 import scipy.spatial.distance
 import scipy.spatial.transform
+import scipy.special
 import scipy.stats
 from helpers import differences
 
@@ -92,6 +93,10 @@ APART = {
         (1.0,),
         X,
     ),
+    "roots_jacobi": (lambda p, x: scipy.special.roots_jacobi(4, p, x[0], mu=True), (0.5, -0.5), np.array([0.5])),
+    "roots_jacobi of 0": (lambda p, x: scipy.special.roots_jacobi(2, x[0], p), (0.0,), np.array([0.0])),
+    "roots_jacobi of one point": (lambda p, x: scipy.special.roots_jacobi(1, p + x[0], p), (0.3,), np.array([0.0])),
+    "roots_gegenbauer": (lambda p, x: (*scipy.special.roots_gegenbauer(3, p), x[:0]), (0.0,), X),
     "minkowski_distance": (lambda p, x: scipy.spatial.minkowski_distance(x, x[::-1], p), (1.0,), X),
     "minkowski_distance_p": (lambda p, x: scipy.spatial.minkowski_distance_p(x, x[::-1], p), (1.0,), X),
     "minkowski": (lambda p, x: scipy.spatial.distance.minkowski(x, 2 * x[::-1], p), (1.0, 2.0), X),
