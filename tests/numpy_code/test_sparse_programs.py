@@ -333,6 +333,19 @@ GRAPHS = {
         graph(x) + sparse.triu(graph(x)), directed=False, indices=0
     ).sum(),
     "counted paths": lambda x: csgraph.floyd_warshall(dense(x), unweighted=True).sum() * x[0] ** 2,
+    "parallel edges": lambda x: (
+        csgraph.dijkstra(
+            sparse.csr_array((np.array([x[0], 3.0, 1.5, x[1]]), [1, 1, 0, 0], [0, 2, 4]), shape=(2, 2))
+        ).prod()
+        + (
+            csgraph.csgraph_to_dense(sparse.csc_array((np.array([3.0, x[0]]), [1, 1], [0, 2, 2]), shape=(2, 2))) ** 2
+        ).sum()
+    ),
+    "nested lists": lambda x: (
+        csgraph.dijkstra([[0, x[0], 2], [0, 0, x[1]], [0, 0, 0]])[0, 2] ** 2
+        + (sparse.coo_array([[[x[0], 2, 3], [2, 0, x[1]]]]).toarray() ** 2).sum()
+        + sparse.coo_array([x[0], 2, 0]).ndim * x[1]
+    ),
     "nearest": lambda x: csgraph.dijkstra(graph(x), indices=[0, 1], min_only=True).sum() ** 2,
     "tree": tree,
     "components": components,

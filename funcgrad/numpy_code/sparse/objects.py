@@ -438,6 +438,7 @@ def replacement_class(scipy_class: type) -> Any:
             arg = arrays_of(arg)
             is_filled = type(arg) is FillableMatrix and arg.traced_values
             plain = arg.as_csr() if is_filled else _plain(getattr(arg, "matrix", arg))
+            plain = fnp.asarray(plain) if type(plain) is list and holds_traced(plain) else plain
             other_axes = None if traced else with_other_axes(scipy_class.__name__, plain, shape)
             if other_axes is not None:
                 return other_axes
