@@ -326,6 +326,14 @@ GRAPHS = {
         .sum()
         * csgraph.connected_components(sparse.csc_array(np.diag(x)))[0]
     ),
+    "paths in parts of dense": lambda x: (
+        (
+            csgraph.shortest_path(sparse.triu(sparse.csr_array(corner(x))).tocsr())[0]
+            + csgraph.shortest_path(sparse.vstack([corner(x)[:1], sparse.csr_array(corner(x))[1:]]).tocsr())[0]
+        )[:2]
+        @ x
+        + sparse.diags_array(np.stack([x[0], 0.0 * x[1], x[1]])).tocsr().nnz * x[1]
+    ),
     "shortest paths": lambda x: csgraph.shortest_path(graph(x)) @ np.arange(4.0) @ np.arange(1.0, 5),
     "paths of dense": lambda x: csgraph.dijkstra(dense(x), directed=False, indices=[1, 3])[:, 0].prod(),
     "paths one way": lambda x: csgraph.johnson(sparse.triu(graph(x)).tocsr(), return_predecessors=True)[0][0, 3],

@@ -31,12 +31,13 @@ class _Weights:
             self.graph = fnp.astype(fnp.real(graph), float)
             self.plain = np.ascontiguousarray(concrete(self.graph, name))
         else:
+            stores_no_zeros = own("scipy.sparse.matrices").is_of_dense(graph)
             graph = graph.real.astype(float)
             self.graph = _without_parallel_edges(graph.tocsr(), name)
             self.plain = self.graph.plain(name)
             for part in ("indices", "indptr"):  # SciPy 1.15 accepts no other dtype
                 setattr(self.plain, part, np.int32(getattr(self.plain, part)))
-            if self.plain.nnz == np.prod(self.plain.shape):  # made of a dense matrix, whose zeros SciPy does not store
+            if stores_no_zeros:
                 self.plain = self.plain.copy()
                 self.plain.eliminate_zeros()
 

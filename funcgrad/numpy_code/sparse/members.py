@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from functools import wraps
-from math import prod
 from typing import Any, cast
 
 import numpy as np
@@ -13,6 +12,7 @@ import numpy as np
 import funcgrad.numpy as fnp
 from funcgrad.errors import InputError
 from funcgrad.numpy.plain_values.peeking import concrete_or_none
+from funcgrad.numpy_code.own import own
 from funcgrad.numpy_code.sparse.recognition import changes_module
 
 
@@ -46,7 +46,7 @@ def without_zeros(self: Any) -> Any:
     Raises:
         InputError: the program has called ``eliminate_zeros``, and asks for values among which are zeros.
     """
-    if self.of_dense != _KEPT and (self.of_dense or len(self.structure.indices) == prod(self.shape)):
+    if self.of_dense != _KEPT and own("scipy.sparse.matrices").is_of_dense(self):
         there = concrete_or_none(getattr(self, "values_as_given", self.values) != 0)  # in a vmap, in any example
         kept = np.True_ if there is None else there.reshape(-1, there.shape[-1]).any(0)
         if self.of_dense == _OFF_DIAGONAL:
@@ -90,7 +90,7 @@ def laplacian_with_zeros(laplacian: Callable[..., Any]) -> Callable[..., Any]:
             found, degrees = laplacian(graph, *args, **kwargs)
         finally:
             graph.of_dense = before
-        found.of_dense = _OFF_DIAGONAL if before or len(graph.structure.indices) == prod(graph.shape) else False
+        found.of_dense = _OFF_DIAGONAL if own("scipy.sparse.matrices").is_of_dense(graph) else False
         return found, degrees
 
     return call

@@ -450,6 +450,7 @@ def replacement_class(scipy_class: type) -> Any:
             if form == "bsr" and isinstance(plain, tuple) and len(plain) == 3:
                 plain = coordinates.of_blocks(fnp.asarray(plain[0]), plain[1:])
             found = plain if isinstance(plain, base) else make(*coordinates.of_elements(plain, shape))
+            found.of_dense = found.of_dense or is_traced(plain)
             if isinstance(plain, base) and scipy_class_of(plain).__name__.startswith("coo") and form in ("csc", "csr"):
                 found = found.summed()
             as_given = form == getattr(found, "format", "") and isinstance(plain, tuple) and len(plain) == 3
@@ -574,6 +575,7 @@ def _conversion(scipy_class: type, form: str, wanted: str) -> Callable[..., Any]
         if wanted == form:
             return self.copy() if copy else self
         made = _in_format(scipy_class, wanted, self)
+        made.of_dense = made.of_dense or form == "dia"  # SciPy drops zeros on diagonals
         return made.copy() if (copy or form == "coo") and made.stored is self.stored else made
 
     return turn

@@ -27,6 +27,7 @@ from funcgrad.scipy.sparse.matrices import (
     canonical,
     coo_array,
     dense_as_sparse,
+    is_of_dense,
     is_sparse,
     on_columns,
 )
@@ -86,7 +87,7 @@ class _Factors:
         """SciPy's object for the present values."""
         if self._made is None:
             made = self.A.plain("sparse.linalg.splu").tocsc()
-            if _is_of_dense(self.A):  # SciPy stores no zeros of it, and orders the columns by what it stores
+            if is_of_dense(self.A):  # SciPy stores no zeros of it, and orders the columns by what it stores
                 made.eliminate_zeros()
             self._made = import_scipy("sparse.linalg.splu", "scipy.sparse.linalg").splu(made, **self.options)
         return self._made
@@ -113,7 +114,7 @@ class _Factors:
         found, like = (lower, upper)[which], (plain.L, plain.U)[which]
         rows, columns = like.tocoo().coords
         made = coo_array((found[rows, columns], (rows, columns)), like.shape)
-        if _is_of_dense(self.A):  # zeros have derivatives
+        if is_of_dense(self.A):  # zeros have derivatives
             there = np.zeros(like.shape, bool)
             there[rows, columns] = True
             made = dense_as_sparse(fnp.where(there, found, found - stop_gradient(found)))
@@ -129,11 +130,6 @@ class _Factors:
         rhs = as_value(rhs)
         x = spsolve(A.with_data(fnp.conjugate(A.values)) if trans == "H" else A, rhs)
         return fnp.reshape(x, backend.shape_of(rhs))
-
-
-def _is_of_dense(A: SparseArray) -> bool:
-    """Whether SciPy stores no zeros of ``A``."""
-    return bool(A.of_dense) or len(A.structure.indices) == A.shape[0] * A.shape[1]
 
 
 def splu(A: Any, **options: Any) -> Any:

@@ -412,6 +412,11 @@ def dense_as_sparse(x: Array) -> SparseArray:
     return SparseArray(fnp.ravel(x), Structure(np.tile(np.arange(n), m), np.arange(0, m * n + 1, n), (m, n)))
 
 
+def is_of_dense(A: SparseArray) -> bool:
+    """Whether SciPy stores no zeros of ``A``, which holds elements of a dense matrix; one that is full may do so."""
+    return bool(A.of_dense) or len(A.structure.indices) == prod(A.shape)
+
+
 def canonical(A: SparseArray) -> SparseArray:
     """Return the matrix row by row, with one value for each position."""
     return A if A.has_canonical_format and not A.transposed else assembled(A.values, *A.places(), A.shape)
