@@ -84,6 +84,8 @@ APART = {
         (1.0,),
         OBSERVED,
     ),
+    "support of kappa4": (lambda p, x: scipy.stats.kappa4.support(x[0], p)[0], (0.0,), X),
+    "truncpareto": (lambda p, x: scipy.stats.truncpareto.stats(p, x[0] + 1.0), (1.0, 2.0), X),
     "mean of genextreme": (lambda p, x: scipy.stats.genextreme.mean(p, x[0], x[1]), (0.0,), X),
     "iqr": (lambda p, x: scipy.stats.iqr(x, scale=p), (1.0,), X),
     "gstd": (lambda p, x: scipy.stats.gstd(x, ddof=p), (0.0,), X),
