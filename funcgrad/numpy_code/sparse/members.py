@@ -48,7 +48,7 @@ def without_zeros(self: Any) -> Any:
     """
     if self.of_dense != _KEPT and own("scipy.sparse.matrices").is_of_dense(self):
         there = concrete_or_none(getattr(self, "values_as_given", self.values) != 0)  # in a vmap, in any example
-        kept = np.True_ if there is None else there.reshape(-1, there.shape[-1]).any(0)
+        kept = np.True_ if there is None else there.any(axis=tuple(range(there.ndim - 1)))
         if self.of_dense == _OFF_DIAGONAL:
             rows, columns = coordinates_in_order(self) if hasattr(self, "values_as_given") else self.places()
             kept = kept | (rows == columns)

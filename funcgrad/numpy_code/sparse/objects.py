@@ -22,7 +22,7 @@ from funcgrad.numpy_code.conversions import holds_traced, is_traced, map_nested
 from funcgrad.numpy_code.matrices import Matrix, arrays_of, is_number
 from funcgrad.numpy_code.own import known_value, own
 from funcgrad.numpy_code.sparse import coordinates, members
-from funcgrad.numpy_code.sparse.dimensions import CoordinateArray, extreme_method, with_other_axes
+from funcgrad.numpy_code.sparse.dimensions import CoordinateArray, extreme_method, item_method, with_other_axes
 from funcgrad.numpy_code.sparse.older import older_class_methods
 from funcgrad.numpy_code.sparse.recognition import (
     ARRAY_CLASSES,
@@ -466,6 +466,8 @@ def replacement_class(scipy_class: type) -> Any:
 
     methods = {**_methods(scipy_class, base, form), "scipy_class": scipy_class}
     methods |= members.methods_of_format(form, scipy_class)
+    if scipy_class.__name__.endswith("_array") and hasattr(scipy_class, "__getitem__"):
+        methods["__getitem__"] = item_method(methods["__getitem__"])
     methods |= members.members_of_stored(base, methods)
     if scipy_class.__name__.endswith("_matrix"):
         methods.update(older_class_methods(methods, base))

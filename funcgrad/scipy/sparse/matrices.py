@@ -196,7 +196,7 @@ class SparseArray(InPlaceMethods):
     def __getitem__(self, key: Any) -> Any:
         """Return a matrix for slices and arrays of rows and columns; elements for two numbers, two arrays or a mask."""
         if isinstance(key, tuple) and len(key) == 2 and all(issubclass(type(k), (int, np.integer)) for k in key):
-            i, j = (int(k) % n for k, n in zip(key, self.shape, strict=True))
+            i, j = (range(n)[k] for k, n in zip(key, self.shape, strict=True))  # which raises an IndexError
             rows, columns = self.places()
             return fnp.sum(getitem(self.values, np.flatnonzero((rows == i) & (columns == j))))
         key = key.nonzero() if is_sparse(key) else key
