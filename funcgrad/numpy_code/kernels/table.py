@@ -48,6 +48,7 @@ from funcgrad.numpy_code.kernels.signals import SIGNALS
 from funcgrad.numpy_code.kernels.solvers import SOLVERS, checked_spilu, with_exact_derivative, with_two_terms
 from funcgrad.numpy_code.kernels.splines import SPLINES, surface
 from funcgrad.numpy_code.kernels.state_space import STATE_SPACE
+from funcgrad.numpy_code.kernels.transport import distance_of_points
 from funcgrad.numpy_code.own import known_value, on_plain_values, own
 from funcgrad.numpy_code.sparse.members import laplacian_with_zeros
 from funcgrad.optional import import_scipy
@@ -464,6 +465,7 @@ _WRAPPERS: dict[tuple[str, str], Callable[[Any], Callable[..., Any]]] = {
     ("scipy.stats._multivariate", "_PSD.__init__"): with_triangular_factor,
     ("scipy.stats._qmvnt", "_qauto"): integral_of_normals,
     ("scipy.stats._stats_py", "expectile"): _expectile_of_numbers,
+    ("scipy.stats._stats_py", "wasserstein_distance_nd"): distance_of_points,
     ("scipy.stats._stats_py", "zmap"): _zmap_omitting_nans,
     ("scipy.interpolate._bary_rational", "AAA.__init__"): _without_traced_points,
     ("scipy.interpolate._rbfinterp", "RBFInterpolator.__init__"): _needing_numpy("neighbors", lambda k: k is not None),
