@@ -31,7 +31,8 @@ def distance_of_points(built: Callable[..., Any]) -> Callable[..., Any]:
         given = [u_values, v_values, u_weights, v_weights]
         if fnp.ndim(u_values) != 2 or fnp.ndim(v_values) != 2:
             return built(*given)
-        u, v, *weights = [None if x is None else fnp.asarray(x) for x in given]
+        u, v = fnp.asarray(u_values), fnp.asarray(v_values)
+        weights = [None if x is None else fnp.asarray(x) for x in given[2:]]
         if not any(isinstance(x, Tracer) for x in (u, v, *weights)):
             return built(*given)
         plain = [known_value(x, _NAME) for x in (u, v, *weights)]
