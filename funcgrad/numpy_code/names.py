@@ -400,19 +400,29 @@ class _ModuleNames(dict[str, Any]):
         return self[name]
 
 
-def called_class(fun: Any) -> Any:
-    """Return the replacement for a class that another function calls; a function is replaced where it is looked up."""
-    return replacement_in_calls(fun) if isinstance(fun, type) else fun
+def called(fun: Any) -> Any:
+    """Return the replacement for a class or function of Python, such as ``float`` or ``max``, that a function calls."""
+    return replacement_in_calls(fun) if isinstance(fun, (type, BuiltinFunctionType)) else fun
 
 
 def _mapped(fun: Any, *rest: Any) -> Any:
     """Return ``map(fun, ...)``."""
-    return map(called_class(fun), *rest)
+    return map(called(fun), *rest)
 
 
 def _partial_of(func: Any, /, *args: Any, **kwargs: Any) -> Any:
     """Return ``functools.partial(func, ...)``."""
-    return partial(called_class(func), *args, **kwargs)
+    return partial(called(func), *args, **kwargs)
+
+
+def _reduced(fun: Any, *rest: Any) -> Any:
+    """Return ``functools.reduce(fun, ...)``."""
+    return reduce(called(fun), *rest)
+
+
+def _accumulated(iterable: Any, func: Any = None, **kwargs: Any) -> Any:
+    """Return ``itertools.accumulate(iterable, func, ...)``."""
+    return accumulate(iterable, called(func), **kwargs)
 
 
 def _identity(x: Any) -> int:
@@ -422,7 +432,8 @@ def _identity(x: Any) -> int:
 
 #: Replacements in calls that look up others.
 _MORE_CONVERSIONS: dict[Any, Any] = {
-    map: _mapped, partial: _partial_of, id: _identity, max: largest, min: smallest, sorted: ordered,
+    map: _mapped, partial: _partial_of, reduce: _reduced, accumulate: _accumulated, id: _identity, max: largest,
+    min: smallest, sorted: ordered,
 }  # fmt: skip
 
 #: Key under which a ``MirrorModule`` keeps its ``_NameLookup``. No name of a program can be equal to it.

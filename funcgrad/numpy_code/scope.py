@@ -340,7 +340,7 @@ def replaced_calls(names: dict[str, Any]) -> Callable[[str, str], bool]:
             return value in (eval, exec) if name in _EVAL_REPLACEMENTS else replacement_in_calls(value) is not value
         module = names.get(owner)
         home = package_of(module.__name__) if isinstance(module, ModuleType) else None
-        if home not in ("numpy", "functools", *READER_MODULES, *TABLE_CLASSES):
+        if home not in ("numpy", "functools", "itertools", *READER_MODULES, *TABLE_CLASSES):
             return False
         value = _plain_value(names, owner, name)
         return not name or (callable(value) and replacement_in_calls(value) is not value)

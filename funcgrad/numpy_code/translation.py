@@ -51,7 +51,7 @@ from funcgrad.numpy_code.mathematics import NUMBER_MODULES
 from funcgrad.numpy_code.names import (
     Elementwise,
     MirrorModule,
-    called_class,
+    called,
     counterpart,
     original_module,
     public_modules_of,
@@ -70,7 +70,9 @@ _CONTAINERS = _GROWING | {tuple, set, frozenset, MappingProxyType}
 
 _FUNCTIONS = (FunctionType, BuiltinFunctionType)
 #: Packages that are not rebuilt, but whose names are replaced.
-_MIRRORED = frozenset((*reading.READER_MODULES, *reading.TABLE_CLASSES, "functools", "importlib", "sympy", "sys"))
+_MIRRORED = frozenset(
+    (*reading.READER_MODULES, *reading.TABLE_CLASSES, "functools", "importlib", "itertools", "sympy", "sys")
+)
 #: Function whose result is rebuilt: SymPy makes functions that compute with NumPy, SciPy and ``math``.
 _MAKER_OF_FUNCTIONS = ("sympy.utilities.lambdify", "lambdify")
 #: Beginnings of the names of modules that are replaced, and whose own Python code is rebuilt where funcgrad has none.
@@ -525,7 +527,7 @@ def _builtin_method(value: Any, translate: Any) -> Any:
 
 def _partial(value: Any, translate: Any) -> Any:
     kwargs = {name: translate(x)[0] for name, x in value.keywords.items()}
-    func = called_class(translate(value.func)[0])
+    func = called(translate(value.func)[0])
     return type(value)(func, *[translate(x)[0] for x in value.args], **kwargs)
 
 

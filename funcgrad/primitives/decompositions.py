@@ -13,7 +13,8 @@ contributes nothing; otherwise the result is NaN. If the eigenvalues have a cota
 with the vectors of the pair, as in ``V diag(f(w)) adjoint(V)``. The contribution of the pair then depends on second
 derivatives of the function, which no cotangent contains: the result is NaN again, unless the vectors of the pair
 have no cotangent and their eigenvalues have equal cotangents. Forward mode knows the vectors only, and gives NaN
-as soon as the tangent rotates the pair.
+as soon as the tangent rotates the pair. Derivatives of the pullback exist if the pair has no cotangent: then the
+cotangent of ``x`` consists of resolvents, which have derivatives where the vectors have none.
 
 The same rules hold for singular values, with their pairs of vectors. The two vectors of a singular value that
 is zero may rotate independently of each other, among all vectors that ``x`` maps to zero.
@@ -89,6 +90,14 @@ undefined_pairs: Operation = nondifferentiable("undefined_pairs", _undefined_pai
 #: ``unknown_pairs(same, columns, c)``: the mask of those pairs in ``same`` whose derivative is unknown, because vectors
 #: (with cotangents as large as ``columns``) and values (with cotangents ``c``) may act together.
 unknown_pairs: Operation = nondifferentiable("unknown_pairs", _unknown_pairs, batch="leading")
+#: ``any_pair(x)``: whether the mask ``x`` of pairs has any.
+any_pair: Operation = nondifferentiable("any_pair", lambda xp, x: x.any((-2, -1), keepdims=True), batch="leading")
+#: ``held_fixed(x)``: ``x`` as a constant.
+held_fixed: Operation = nondifferentiable("held_fixed", lambda xp, x: x + 0, batch="leading")
+#: ``column_phases(x, y)``: the factors of the columns of ``x`` in those of ``y``, conjugate, as one row.
+column_phases: Operation = nondifferentiable(
+    "column_phases", lambda xp, x, y: (x * y.conj()).sum(-2, keepdims=True), batch="leading"
+)
 #: ``vanishing_with_cotangent(x, c)``: the mask of the zero singular values in ``x`` that have nonzero cotangents ``c``.
 vanishing_with_cotangent: Operation = nondifferentiable(
     "vanishing_with_cotangent",
@@ -169,7 +178,12 @@ def eigh_cotangent(ct: Any, x: Array, ans: Any, *, lower: bool) -> Array:
     inner = or_nan(undefined_pairs(pairs, k, column_sizes(ct_v)), inverse_gaps(w, same) * k * 0.5)
     if ct_w is not None:
         inner = with_diagonal(or_nan(unknown_pairs(pairs, column_sizes(ct_v), ct_w), inner), ct_w)
-    return hermitian_cotangent(conjugated(matmul(v, matmul(inner, adjoint(v)))), x, lower=lower)
+    found = matmul(v, matmul(inner, adjoint(v)))
+    if not is_constant(v) and (ct_w is None or is_constant(ct_w)):
+        again = hermitian_part(vectors_moved(x, ct_v, held_fixed(v), lower=lower))
+        again = again if ct_w is None else again + eigen_sum(x, ct_w, lower=lower)
+        found = where(any_pair(unknown_pairs(pairs, column_sizes(ct_v), 0 * w if ct_w is None else ct_w)), found, again)
+    return hermitian_cotangent(conjugated(found), x, lower=lower)
 
 
 #: ``eigh(x, *, lower)``: eigenvalues in rising order, and eigenvectors. Reads one triangle of ``x``; tangents and
@@ -207,6 +221,68 @@ eigen_sum: Operation = primitive(
     _eigen_sum,
     vjps=[_eigen_sum_vjp, None],
     jvps=[lambda t, x, y, *, lower: _eigen_sum_tangent(hermitian_tangent(t, x, lower=lower), x, y, lower), None],
+    batch="leading",
+)
+
+
+def _resolved(w: Array, v: Array, y: Array) -> Array:
+    """Return the product of each column of ``y`` and the inverse of ``w[k] - x`` off the eigenvectors of ``w[k]``."""
+    return matmul(v, inverse_gaps(w, _coinciding(w)) * matmul(adjoint(v), y))
+
+
+def _vectors_moved(xp: Any, x: Any, y: Any, z: Any, *, lower: bool) -> Any:
+    w, v = _eigh(xp, x, lower=lower)
+    y = y * (v * z.conj()).sum(-2, keepdims=True)
+    same = _close_pairs(xp, w, units=GAP_UNITS * math.sqrt(w.shape[-1]))
+    gaps = xp.where(same, 1, w[..., None, :] - w[..., :, None])
+    turned = v.swapaxes(-1, -2).conj()
+    return (v @ (xp.where(same, 0, 1 / gaps) * (turned @ y))) @ turned
+
+
+def _vectors_moved_tangent(t: Array, x: Array, y: Array, z: Array, *, lower: bool) -> Array:
+    """Return the tangent in ``x``, with that of pseudo-inverses (Golub and Pereyra, 1973)."""
+    w, v = eigh(x, lower=lower)
+    y = y * column_phases(v, z)
+    t = hermitian_tangent(t, x, lower=lower)
+    turned, r = matmul(t, v), _resolved(w, v, y)
+    dv, dw = _resolved(w, v, turned), _columns_times(adjoint(v), turned)
+    dr = _resolved(w, v, matmul(t, r) - r * dw - dv * _columns_times(adjoint(v), y))
+    dr = dr - v * _columns_times(matmul(adjoint(v), t), _resolved(w, v, r))
+    return matmul(dr, adjoint(v)) + matmul(r, adjoint(dv))
+
+
+def _vectors_moved_vjp(ct: Array, x: Array, y: Array, z: Array, *, lower: bool) -> Array:
+    """Return the cotangent of ``x``: the transpose of ``_vectors_moved_tangent``, term by term."""
+    w, v = eigh(x, lower=lower)
+    y = y * column_phases(v, z)
+    ct, r = conjugated(ct), _resolved(w, v, y)
+    moved = matmul(ct, v)
+    p, back = _resolved(w, v, moved), adjoint(v)
+    found = matmul(p, adjoint(r)) + matmul(_resolved(w, v, matmul(adjoint(ct), r)), back)
+    found = found - matmul(v * real_part(_columns_times(adjoint(p), r)), back)
+    found = found - matmul(_resolved(w, v, p) * conjugated(_columns_times(back, y)), back)
+    found = found - matmul(v * _columns_times(back, moved), adjoint(_resolved(w, v, r)))
+    return hermitian_cotangent(conjugated(hermitian_part(found)), x, lower=lower)
+
+
+def _vectors_moved_transposed(ct: Array, x: Array, z: Array, *, lower: bool) -> Array:
+    w, v = eigh(x, lower=lower)
+    return conjugated(_resolved(w, v, matmul(conjugated(ct), v))) * column_phases(v, z)
+
+
+def _columns_times(x: Array, y: Array) -> Array:
+    """Return the diagonal of a product of matrices as one row."""
+    return diagonal(matmul(x, y), offset=0)[..., None, :]
+
+
+#: ``vectors_moved(x, y, z, *, lower)``: ``V (F * adjoint(V) y) adjoint(V)``, the gradient for cotangents ``y`` of the
+#: vectors, whose phases are those of the constant ``z``. Unlike the product of its factors it has derivatives where
+#: eigenvalues coincide, if their vectors have no cotangents.
+vectors_moved: Operation = primitive(
+    "vectors_moved",
+    _vectors_moved,
+    vjps=[_vectors_moved_vjp, _vectors_moved_transposed, None],
+    jvps=[_vectors_moved_tangent, lambda t, x, z, *, lower: vectors_moved(x, t, z, lower=lower), None],
     batch="leading",
 )
 

@@ -1,5 +1,7 @@
 """``max``, ``min`` and ``sorted`` of Python where the examples of a batch order their numbers differently."""
 
+import functools
+import itertools
 import math
 
 import numpy as np
@@ -22,6 +24,12 @@ PROGRAMS = {
         i * t for i, t in enumerate(sorted([x[0] ** 2, x[1], x[2]], reverse=True, key=lambda t: math.sin(3.0 * t)))
     ),
     "median": lambda x: sorted(x)[1] * x[0],
+    "passed to a function": lambda x: (
+        functools.reduce(max, [x[0] * x[1], x[1], x[2]]) * math.sin(x[1])
+        + sum(map(min, [x[0], x[1]], [x[1], 0.5]))
+        + sum(itertools.accumulate(x, max))
+        + functools.partial(max, 0.3)(x[0], x[2])
+    ),
 }
 POINTS = np.random.default_rng(0).uniform(0.1, 1.0, (7, 3))
 

@@ -47,12 +47,16 @@ PROGRAMS = {
     "means": lambda x: cube(x).mean(axis=(0, 2)) + cube(x).mean(),
     "contracted": lambda x: cube(x).tensordot(np.arange(6.0).reshape(2, 3), axes=2),
     "contracted with sparse": lambda x: cube(x).tensordot(vector(x)[:3], axes=1),
+    "rows": lambda x: sum(
+        [(i + 2.0) * row * row.sum() for i, row in enumerate(sp.csr_array((x, EYE)) + sp.csr_array(np.ones((4, 4))))]
+    ),
+    "row and column": lambda x: sp.csc_array((x, EYE))[-1, 1:] * sp.csr_array(x.reshape(2, 2))[:, 0].sum(),
     "copied": lambda x: cube(x).astype(float).copy().tocoo().power(2),
 }
 if not at_least(scipy, "1.17.0"):  # older versions have no such functions, indices and reductions
     for newer in (
         *("expanded", "expanded to three axes", "expanded constants", "inner products", "reshaped", "elements"),
-        *("transposed", "exchanged", "sums", "largest", "means", "contracted with sparse"),
+        *("transposed", "exchanged", "sums", "largest", "means", "contracted with sparse", "rows", "row and column"),
     ):
         del PROGRAMS[newer]
 
@@ -95,3 +99,10 @@ def test_sparse_classes_and_errors():
     if at_least(scipy, "1.17.0"):
         with pytest.raises(ValueError, match="Invalid axis 4"):
             grad(lambda x: sp.expand_dims(vector(x), axis=4).sum())(X)
+
+
+@pytest.mark.parametrize("kind", [sp.csr_array, sp.csc_matrix])
+@pytest.mark.parametrize("key", [4, (0, -5), (slice(None), 4)], ids=str)
+def test_index_outside_raises(kind, key):
+    with pytest.raises(IndexError):
+        grad(lambda x: kind((x, EYE))[key].sum())(X)

@@ -158,6 +158,15 @@ def zeros_of_dense(x):
     return (A @ np.arange(3.0)).sum() + (A @ A.T).sum() * x[0] + linalg.spsolve(B, np.ones(3)).sum()
 
 
+def laplacian_of_dense(x):
+    """Laplacian of a graph with edges of length zero, whose lengths have derivatives on and off the diagonal."""
+    kinds = (sparse.csr_array, sparse.coo_matrix, sparse.lil_array)
+    found = [csgraph.laplacian(kind(corner(x - X)), symmetrized=kind is kinds[0]) for kind in kinds]
+    assert (x != X).any() or [L.nnz for L in found] == [5, 4, 4]
+    weights = np.arange(9.0).reshape(3, 3) ** 2
+    return sum((L.toarray() * weights).sum() for L in found) + sparse.csr_array(corner(x - X)).power(1).sum()
+
+
 def tree(x):
     T = csgraph.minimum_spanning_tree(graph(x))
     return (T.toarray() * np.arange(16.0).reshape(4, 4)).sum() + csgraph.breadth_first_tree(dense(x), 0).power(2).sum()
@@ -277,6 +286,15 @@ def preconditioned_by_traced_values(x):
     return sum(v @ np.arange(4.0) for v in found) + linalg.gmres(A, x.repeat(2), M=forms[0], rtol=1e-12)[0].sum()
 
 
+def factors_of_dense(x):
+    """Factors of a dense matrix, whose zeros SciPy does not store, so that it exchanges other columns."""
+    dense = np.array([[4.0, 1, 0, 0], [1, 5, 0, x[1]], [0, x[0] - X[0], 3, 1], [0.5, 2, x[0], 6]])
+    factors = linalg.splu(sparse.csc_matrix(dense))
+    assert (x != X).any() or (factors.L.nnz, factors.perm_c.tolist()) == (8, [0, 1, 3, 2])
+    weights = np.arange(16.0).reshape(4, 4) ** 2
+    return (factors.L.toarray() * weights).sum() + (factors.U.toarray() * weights).sum()
+
+
 def empty_system(x):
     """Solve for no unknowns, as finite elements without free nodes do."""
     inner = (graph(x).tocsc())[[]][:, []]
@@ -286,6 +304,7 @@ def empty_system(x):
 GRAPHS = {
     "eliminated zeros": eliminated_zeros,
     "empty system": empty_system,
+    "factors of dense": factors_of_dense,
     "preconditioned by traced values": preconditioned_by_traced_values,
     "places in a table": places_in_a_table,
     "preconditioned": preconditioned,
@@ -300,11 +319,20 @@ GRAPHS = {
     "products of kinds": products_of_kinds,
     "stored elements of dense": stored_of_dense,
     "zeros of dense": zeros_of_dense,
+    "laplacian of dense": laplacian_of_dense,
     "graphs of dense": lambda x: (
         csgraph.minimum_spanning_tree(sparse.csr_matrix(np.array([[0, x[0], 1.5], [0, 0, x[1]], [0, 0, 0]])))
         .power(2)
         .sum()
         * csgraph.connected_components(sparse.csc_array(np.diag(x)))[0]
+    ),
+    "paths in parts of dense": lambda x: (
+        (
+            csgraph.shortest_path(sparse.triu(sparse.csr_array(corner(x))).tocsr())[0]
+            + csgraph.shortest_path(sparse.vstack([corner(x)[:1], sparse.csr_array(corner(x))[1:]]).tocsr())[0]
+        )[:2]
+        @ x
+        + sparse.diags_array(np.stack([x[0], 0.0 * x[1], x[1]])).tocsr().nnz * x[1]
     ),
     "shortest paths": lambda x: csgraph.shortest_path(graph(x)) @ np.arange(4.0) @ np.arange(1.0, 5),
     "paths of dense": lambda x: csgraph.dijkstra(dense(x), directed=False, indices=[1, 3])[:, 0].prod(),
@@ -313,6 +341,19 @@ GRAPHS = {
         graph(x) + sparse.triu(graph(x)), directed=False, indices=0
     ).sum(),
     "counted paths": lambda x: csgraph.floyd_warshall(dense(x), unweighted=True).sum() * x[0] ** 2,
+    "parallel edges": lambda x: (
+        csgraph.dijkstra(
+            sparse.csr_array((np.array([x[0], 3.0, 1.5, x[1]]), [1, 1, 0, 0], [0, 2, 4]), shape=(2, 2))
+        ).prod()
+        + (
+            csgraph.csgraph_to_dense(sparse.csc_array((np.array([3.0, x[0]]), [1, 1], [0, 2, 2]), shape=(2, 2))) ** 2
+        ).sum()
+    ),
+    "nested lists": lambda x: (
+        csgraph.dijkstra([[0, x[0], 2], [0, 0, x[1]], [0, 0, 0]])[0, 2] ** 2
+        + (sparse.coo_array([[[x[0], 2, 3], [2, 0, x[1]]]]).toarray() ** 2).sum()
+        + sparse.coo_array([x[0], 2, 0]).ndim * x[1]
+    ),
     "nearest": lambda x: csgraph.dijkstra(graph(x), indices=[0, 1], min_only=True).sum() ** 2,
     "tree": tree,
     "components": components,

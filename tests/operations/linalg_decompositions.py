@@ -125,6 +125,12 @@ OPS = [
         complex_samples=[complexes(3, 3)],
     ),
     rows(
+        "linalg.eigh",
+        lambda xp, a: squares(xp, xp.linalg.eigh(hermitian(xp, a))[1]),
+        real(3, 3),
+        complex_samples=[complexes(3, 3)],
+    ),
+    rows(
         "linalg.eigvalsh",
         eigvalsh,
         S(real(3, 3), {"UPLO": "U"}),

@@ -435,6 +435,12 @@ FREQUENCIES = np.array([[0.2, 0.3, 0.5], [0.0, 1.0, 2.0], [0.1, 0.0, 0.7]])
 OTHERS = np.array([[1.0, 2.0, 3.0], [1.0, 1.0, 4.0], [2.0, 2.0, 1.0]])
 
 
+def test_entropy_depends_on_its_base():
+    f = lambda base: scipy.stats.entropy(FREQUENCIES, base=base, axis=None)
+    assert grad(f)(2.0) == pytest.approx((f(2.001) - f(1.999)) / 0.002, rel=1e-6)
+    assert vmap(grad(f))(np.array([2.0, 3.0]))[0] == grad(f)(2.0)
+
+
 @pytest.mark.parametrize("other", [None, OTHERS, OTHERS[0]], ids=["alone", "two", "broadcast"])
 @pytest.mark.parametrize(
     "options", [{}, {"axis": 1}, {"axis": -1, "base": 3.0}, {"keepdims": True}, {"nan_policy": "omit"}], ids=str

@@ -7,7 +7,7 @@ import scipy.signal
 from helpers import differences, traced
 
 import funcgrad.numpy as fnp
-from funcgrad import check_grads, grad, vmap
+from funcgrad import check_grads, grad, jacfwd, jvp, vmap
 from funcgrad.errors import ConversionError, InputError, ShapeError
 from funcgrad.scipy import signal
 
@@ -241,3 +241,23 @@ def test_complex_correlations_of_smaller_and_larger_matrices(mode, shapes):
     fun = lambda x, y: scipy.signal.correlate2d(x, y, mode=mode)
     np.testing.assert_allclose(traced(fun, x, y), fun(x, y), rtol=1e-12)
     check_grads(lambda x, y: abs(fun(x, y)) ** 2, (x, y), order=1)
+
+
+@pytest.mark.parametrize(
+    "system",
+    [
+        lambda t: ([1.0, t], [1.0, 2.0 + t, 1.0 + t**2]),
+        lambda t: (np.array([[-1.0, 1.0], [t, -1.0]]), [[t], [1.0]], [[1.0, 0.5]], [[0.2 + t]]),
+        lambda t: scipy.signal.StateSpace(np.eye(2) * (t - 1.0), [[0.0], [1.0]], [[1.0, 0.5 + t]], [[0.2]]),
+    ],
+    ids=["polynomials", "matrices", "object"],
+)
+def test_frequency_response_of_a_system_with_a_double_pole(system):
+    """SciPy computes with the poles, which have no derivative where they coincide; the response has one."""
+    w = np.array([0.5, 1.0, 2.0])
+    bode = lambda t: np.stack(scipy.signal.bode(system(t), w)[1:])
+    for f in (bode, lambda t: scipy.signal.freqresp(system(t), w)[1].imag):
+        value, slope = jvp(f, (0.0,), (1.0,))
+        np.testing.assert_allclose(value, f(0.0), rtol=1e-14)
+        np.testing.assert_allclose(slope, differences(f, 0.0, 1e-3), rtol=1e-5, atol=1e-7)
+        np.testing.assert_allclose(vmap(jacfwd(f))(np.array([0.0, 0.1]))[0], slope, rtol=1e-10, atol=1e-12)

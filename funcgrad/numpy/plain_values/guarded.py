@@ -31,6 +31,7 @@ _NUMBERS_APART = frozenset(
     (
         *("numpy.linalg._linalg", "scipy.signal._filter_design", "scipy.signal._signaltools"),
         *("scipy.linalg._misc", "scipy.spatial._kdtree", "scipy.spatial.transform._rotation"),
+        "scipy.special._orthogonal",
         *("scipy.stats._distn_infrastructure", "scipy.stats._morestats", "scipy.stats._stats_py"),
     )
 )

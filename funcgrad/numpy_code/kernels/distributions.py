@@ -20,6 +20,7 @@ from funcgrad.core import Tracer, describe
 from funcgrad.errors import BranchError, ConversionError, NoRuleError
 from funcgrad.numpy.plain_values.hints import user_line
 from funcgrad.numpy_code.conversions import holds_traced
+from funcgrad.numpy_code.mathematics import python_function
 from funcgrad.numpy_code.object_views import viewed_object
 from funcgrad.numpy_code.own import known_value, own
 from funcgrad.optional import import_scipy
@@ -140,7 +141,7 @@ def _entropy(
     there = 0.0 if qk is None else fnp.where(shares[1] >= 0, 0.0, np.inf)
     terms = fnp.where(empty, there, term(*[fnp.where(empty, 1, share) for share in shares]))
     found = fnp.sum(fnp.where(unknown, np.nan, terms), axis, keepdims=keepdims)
-    return found if base is None else found / math.log(base)
+    return found if base is None else found / python_function("math", "log")(base)
 
 
 def _from_funcgrad(module: str, name: str, **settings: Any) -> Callable[..., Any]:
@@ -183,6 +184,14 @@ def _kappa4_exponent(x: Any, k: Any) -> Any:
     return fnp.exp(-x * _quotient(-k * x))
 
 
+def _kappa4_support(self: Any, h: Any, k: Any) -> tuple[Any, Any]:
+    """Return the ends of the support by formulas that hold for a vanishing ``k`` too."""
+    log = fnp.log(fnp.where(h > 0, h, 1.0))
+    open_below = fnp.where(k < 0, 1.0 / fnp.where(k < 0, k, -1.0), -np.inf)
+    below = fnp.where(h > 0, log * _special().exprel(-k * log), open_below)
+    return below, fnp.where(k > 0, 1.0 / fnp.where(k > 0, k, 1.0), np.inf) + 0.0 * h
+
+
 def _kappa4_logpdf(self: Any, x: Any, h: Any, k: Any) -> Any:
     """Compute the log density by one formula for all shapes: SciPy's for a vanishing shape does not depend on it."""
     y = _kappa4_exponent(x, k)
@@ -217,6 +226,12 @@ def _kappa4_entropy(h: Any, k: Any) -> Any:
     s = z * z
     series = z / 2 - s / 12 * (1 - s / 10 * (1 - s * 10 / 21 * (1 - s * 21 / 20)))
     return 1 - h + (1 - k) * (np.euler_gamma + fnp.where(near, series, sum_of_logs))
+
+
+def _truncpareto_moment(self: Any, n: Any, b: Any, c: Any) -> Any:
+    """Compute a moment of ``truncpareto`` by one formula for all shapes: SciPy's of order b differs."""
+    log = fnp.log(c)
+    return b * log * c**n * _special().exprel((b - n) * log) / fnp.expm1(b * log)
 
 
 def entropy_of_density(built: Callable[..., Any]) -> Callable[..., Any]:
@@ -587,6 +602,8 @@ DISTRIBUTIONS: dict[tuple[str, str], Callable[..., Any]] = {
     ("scipy.stats._stats", "genhyperbolic_pdf"): lambda *args: fnp.exp(_genhyperbolic_logpdf(*args)),
     ("scipy.stats._stats", "von_mises_cdf"): lambda kappa, x: _stats().vonmises.cdf(x, kappa),
     (_DISTRIBUTIONS, "ncx2_gen._logpdf"): _ncx2_logpdf,
+    (_DISTRIBUTIONS, "truncpareto_gen._munp"): _truncpareto_moment,
+    (_DISTRIBUTIONS, "kappa4_gen._get_support"): _kappa4_support,
     (_DISTRIBUTIONS, "kappa4_gen._logpdf"): _kappa4_logpdf,
     (_DISTRIBUTIONS, "kappa4_gen._pdf"): _kappa4_pdf,
     (_DISTRIBUTIONS, "kappa4_gen._logcdf"): _kappa4_logcdf,

@@ -31,11 +31,13 @@ class _Weights:
             self.graph = fnp.astype(fnp.real(graph), float)
             self.plain = np.ascontiguousarray(concrete(self.graph, name))
         else:
+            stores_no_zeros = own("scipy.sparse.matrices").is_of_dense(graph)
             graph = graph.real.astype(float)
-            self.graph, self.plain = graph.tocsr().summed(), graph.plain(name)
+            self.graph = _without_parallel_edges(graph.tocsr(), name)
+            self.plain = self.graph.plain(name)
             for part in ("indices", "indptr"):  # SciPy 1.15 accepts no other dtype
                 setattr(self.plain, part, np.int32(getattr(self.plain, part)))
-            if self.plain.nnz == np.prod(self.plain.shape):  # made of a dense matrix, whose zeros SciPy does not store
+            if stores_no_zeros:
                 self.plain = self.plain.copy()
                 self.plain.eliminate_zeros()
 
@@ -53,6 +55,17 @@ class _Weights:
     def _lengths(self, rows: Any, columns: Any) -> Any:
         found = np.asarray(self.plain[rows, columns]).reshape(np.shape(rows))
         return np.where(np.isfinite(found) & (found != 0), found, np.inf)
+
+
+def _without_parallel_edges(graph: Any, name: str) -> Any:
+    """Return the graph with one edge for each pair of nodes: of several values at one place, SciPy takes the least."""
+    if graph.has_canonical_format:
+        return graph
+    rows, columns = graph.places()
+    order = np.lexsort((concrete(graph.values, name), columns, rows))
+    places = np.stack([rows, columns])[:, order]
+    kept = order[np.append(True, (np.diff(places) != 0).any(axis=0))]
+    return _sparse(graph.values[kept], (rows[kept], columns[kept]), graph.shape)
 
 
 # ---- functions of the weights, the other arguments by name, and SciPy's function -----------------------------
@@ -94,13 +107,13 @@ def _path_lengths(weights: _Weights, lengths: Any, before: Any, directed: bool) 
 def _tree(weights: _Weights, given: dict[str, Any], scipy_function: Any) -> Any:
     """Compute a graph of some of the edges, with their weights."""
     found = scipy_function(weights.plain, **given).tocoo()
-    return _sparse(weights.of(found.row, found.col, given.get("directed", True)), found)
+    return _sparse(weights.of(found.row, found.col, given.get("directed", True)), found.coords, found.shape)
 
 
-def _sparse(values: Any, found: Any) -> Any:
-    """Return the sparse matrix of these values, with the coordinates of SciPy's matrix ``found``."""
+def _sparse(values: Any, coords: Any, shape: Any) -> Any:
+    """Return the sparse matrix of these values at these places."""
     kind = own("numpy_code.sparse.objects").replacement_class(sys.modules["scipy.sparse"].csr_array)
-    return kind((values, (found.row, found.col)), found.shape)
+    return kind((values, coords), shape)
 
 
 def _lengths_of_paths(weights: _Weights, given: dict[str, Any], scipy_function: Any) -> Any:
@@ -122,7 +135,7 @@ def _several(weights: _Weights, given: dict[str, Any], scipy_function: Any) -> A
 def _from_dense(weights: _Weights, given: dict[str, Any], scipy_function: Any) -> Any:
     """Make a sparse matrix from the edges of a dense one."""
     found = scipy_function(weights.plain, **given).tocoo()
-    return _sparse(weights.graph[found.row, found.col], found)
+    return _sparse(weights.graph[found.row, found.col], found.coords, found.shape)
 
 
 def _to_dense(weights: _Weights, given: dict[str, Any], scipy_function: Any) -> Any:
@@ -159,6 +172,8 @@ def _of_graph(compute: Callable[..., Any], module: str, name: str) -> Callable[.
         scipy_function = getattr(import_module(module), name)
         given = dict(inspect.signature(scipy_function).bind(*args, **kwargs).arguments)
         graph = given.pop(next(iter(given)))
+        if type(graph) is list:
+            graph = fnp.asarray(graph)
         if type(graph) is np.ndarray:  # one example of a batch
             return scipy_function(*args, **kwargs)
         return compute(_Weights(f"csgraph.{name}", graph), given, scipy_function)

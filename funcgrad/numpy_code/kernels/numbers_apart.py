@@ -339,6 +339,85 @@ def _rational_at_nodes(built: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
+def _extreme_moments(c: Any) -> tuple[Any, ...]:
+    """Return mean, variance, skewness and kurtosis of ``genextreme`` near 0, of ``(1 - E**c) / c`` for exponential E.
+
+    The n-th moment is (-1)**n times the n-th difference of gamma(1 + x) with steps c, divided by c**n, a series in c.
+    """
+    terms, zeta = 16, import_scipy("special.zeta", "scipy.special").zeta
+    logs = [0.0, -np.euler_gamma, *[(-1) ** j * zeta(j) / j for j in range(2, terms + 4)]]
+    taylor = [1.0]  # of gamma(1 + x), whose logarithm has the coefficients ``logs``
+    for k in range(1, len(logs)):
+        taylor.append(sum(j * logs[j] * taylor[k - j] for j in range(1, k + 1)) / k)
+
+    def moment(n: int) -> Any:
+        total: Any = 0.0
+        for k in reversed(range(n, n + terms)):
+            difference = sum((-1) ** j * math.comb(n, j) * j**k for j in range(n + 1))
+            total = total * c + taylor[k] * difference
+        return total
+
+    one, two, three, four = map(moment, range(1, 5))
+    spread = two - one**2
+    skewness = (three - 3 * one * two + 2 * one**3) / spread**1.5
+    return one, spread, skewness, (four - 4 * one * three + 6 * one**2 * two - 3 * one**4) / spread**2 - 3
+
+
+def _moments_near_zero(built: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap ``genextreme_gen._stats``, which returns constants where the shape is nearly 0, and is inexact near them."""
+
+    def call(self: Any, c: Any) -> Any:
+        near = fnp.abs(c) < 0.03
+        if not isinstance(c, Tracer) or not any_true(lambda near: near, near):
+            return built(self, c)
+        fixed = own("transforms.stopping").stop_gradient(c)
+        moving, constant = (_extreme_moments(fnp.where(near, x, 0.0)) for x in (c, fixed))
+        found = built(self, fnp.where(near, fixed, c))
+        return tuple([x + (new - old) for x, new, old in zip(found, moving, constant, strict=True)])
+
+    call.__module__ = __name__
+    return call
+
+
+def _points_and_weights(n: int, a: Any, b: Any) -> list[Any]:
+    """Return the points of Gauss and Jacobi, their weights and the sum of the weights (Golub and Welsch, 1969)."""
+    k, both = np.arange(1.0, n), a + b
+    later = 2.0 * k[1:] + both
+    rest = (k[1:] + a) * (k[1:] + b) / (later + 1.0) * (k[1:] * (k[1:] + both) / (later - 1.0))
+    first = (1.0 + a) * (1.0 + b) / (3.0 + both) * np.ones(min(n - 1, 1))
+    beside = fnp.concatenate([2.0 / (2.0 + both) * fnp.sqrt(first), 2.0 / later * fnp.sqrt(rest)])
+    middle = (b - a) * both / ((2.0 * k + both) * (2.0 * k + both + 2.0))
+    middle = fnp.concatenate([fnp.atleast_1d((b - a) / (2.0 + both)), middle])
+    points, vectors = fnp.linalg.eigh(fnp.diag(middle) + fnp.diag(beside, 1) + fnp.diag(beside, -1))
+    total = 2.0 ** (both + 1.0) * own("scipy.special").beta(a + 1.0, b + 1.0)
+    return [points, total * vectors[0] ** 2, total]
+
+
+def _roots(built: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap ``roots_jacobi`` or ``roots_gegenbauer``, which call other functions where parameters are equal or 0."""
+    parameters = signature(built)
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        bound = _bound(parameters, args, kwargs)
+        names = [] if bound is None else [name for name in ("alpha", "beta") if name in bound.arguments]
+        given = [] if bound is None else [bound.arguments[name] for name in names]
+        sums = [given[0] + given[1], given[0] - given[1]] if len(given) == 2 else given
+        if bound is None or not any(_is_apart(p, 0.0) for p in sums):
+            return built(*args, **kwargs)
+
+        def formula(*p: Any) -> list[Any]:
+            return _points_and_weights(int(bound.arguments["n"]), *(p if len(p) == 2 else (p[0] - 0.5, p[0] - 0.5)))
+
+        fixed = list(map(own("transforms.stopping").stop_gradient, given))
+        bound.arguments.update(zip(names, fixed, strict=True))
+        found = built(*bound.args, **bound.kwargs)
+        parts = zip(found, formula(*given), formula(*fixed), strict=False)
+        return tuple([x + (moving - constant) for x, moving, constant in parts])
+
+    call.__module__ = __name__
+    return call
+
+
 #: Wrappers of rebuilt functions of SciPy.
 NUMBERS_APART: dict[tuple[str, str], Callable[[Any], Callable[..., Any]]] = {
     ("scipy.interpolate._bary_rational", "_BarycentricRational.__call__"): _rational_at_nodes,
@@ -346,8 +425,11 @@ NUMBERS_APART: dict[tuple[str, str], Callable[[Any], Callable[..., Any]]] = {
     ("scipy.signal._filter_design", "bilinear"): _bilinear,
     ("scipy.signal._filter_design", "lp2hp"): _highpass,
     ("scipy.signal._signaltools", "lfiltic"): _initial_conditions,
+    ("scipy.special._orthogonal", "roots_gegenbauer"): _roots,
+    ("scipy.special._orthogonal", "roots_jacobi"): _roots,
     ("scipy.spatial._kdtree", "minkowski_distance"): partial(_distance, root=True),
     ("scipy.spatial._kdtree", "minkowski_distance_p"): partial(_distance, root=False),
+    ("scipy.stats._continuous_distns", "genextreme_gen._stats"): _moments_near_zero,
     ("scipy.stats._distn_infrastructure", "rv_generic.moment"): _moment,
     ("scipy.stats._morestats", "_yeojohnson_transform"): _wrapper("lmbda", (0, 2), _yeojohnson),
     ("scipy.stats._morestats", "yeojohnson_llf"): _llf_at_zero,

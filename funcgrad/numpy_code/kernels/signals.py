@@ -11,7 +11,7 @@ import numpy as np
 import funcgrad.numpy as fnp
 from funcgrad.errors import InputError
 from funcgrad.numpy.plain_values.peeking import is_plain_zero, shared_numbers
-from funcgrad.numpy_code.conversions import with_writable_results
+from funcgrad.numpy_code.conversions import holds_traced, with_writable_results
 from funcgrad.numpy_code.own import own
 from funcgrad.optional import import_scipy
 
@@ -120,6 +120,32 @@ def _medfilt2d(image: Any, size: Any) -> Any:
     lengths = [int(n) for n in size]
     ranked = import_scipy("signal.medfilt2d", "scipy.signal").order_filter
     return own("numpy_code").run_anywhere(ranked, (image, np.ones(lengths), np.prod(lengths) // 2), {})
+
+
+def _response(system: tuple[Any, ...], w: Any) -> Any:
+    """Return the response of a system at angular frequencies, from polynomials or from the matrices of its states."""
+    s = 1j * fnp.asarray(w)
+    if len(system) == 2:
+        over, under = [fnp.polyval(fnp.ravel(fnp.asarray(x)), s) for x in system]
+        return over / under
+    A, B, C, D = [fnp.atleast_2d(fnp.asarray(x)) for x in system]
+    return (C @ fnp.linalg.solve(s[..., None, None] * np.eye(len(A)) - A, B) + D)[..., 0, 0]
+
+
+def response_without_roots(built: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap ``freqresp``, which computes with the poles and zeros: these have no derivative where they coincide."""
+
+    def freqresp(system: Any, w: Any = None, n: int = 10000) -> Any:
+        if type(system).__name__ == "StateSpaceContinuous":
+            system = (system.A, system.B, system.C, system.D)
+        if not isinstance(system, tuple) or len(system) not in (2, 4) or not holds_traced(system):
+            return built(system, w, n)
+        fixed = tuple([own("transforms.stopping").stop_gradient(fnp.asarray(x)) for x in system])
+        at, found = built(fixed, w, n)
+        return at, found + (_response(system, at) - _response(fixed, at))
+
+    freqresp.__module__ = __name__
+    return freqresp
 
 
 _PEAKS = "scipy.signal._peak_finding_utils"

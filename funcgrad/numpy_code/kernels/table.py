@@ -42,12 +42,15 @@ from funcgrad.numpy_code.kernels.minima import MINIMA
 from funcgrad.numpy_code.kernels.numbers_apart import NUMBERS_APART
 from funcgrad.numpy_code.kernels.radial import RADIAL
 from funcgrad.numpy_code.kernels.random_variables import RANDOM_VARIABLE_WRAPPERS, RANDOM_VARIABLES
+from funcgrad.numpy_code.kernels.rotations import ROTATIONS
 from funcgrad.numpy_code.kernels.scikit_learn import SCIKIT_LEARN, SCIKIT_LEARN_WRAPPERS
-from funcgrad.numpy_code.kernels.signals import SIGNALS
+from funcgrad.numpy_code.kernels.signals import SIGNALS, response_without_roots
 from funcgrad.numpy_code.kernels.solvers import SOLVERS, checked_spilu, with_exact_derivative, with_two_terms
 from funcgrad.numpy_code.kernels.splines import SPLINES, surface
 from funcgrad.numpy_code.kernels.state_space import STATE_SPACE
+from funcgrad.numpy_code.kernels.transport import distance_of_points
 from funcgrad.numpy_code.own import known_value, on_plain_values, own
+from funcgrad.numpy_code.sparse.members import laplacian_with_zeros
 from funcgrad.optional import import_scipy
 from funcgrad.writable import Proxy
 
@@ -296,6 +299,7 @@ _KERNELS: dict[tuple[str, str], Callable[..., Any]] = {
     **MINIMA,
     **RADIAL,
     **RANDOM_VARIABLES,
+    **ROTATIONS,
     **SCIKIT_LEARN,
     **SIGNALS,
     **SOLVERS,
@@ -448,7 +452,9 @@ _WRAPPERS: dict[tuple[str, str], Callable[[Any], Callable[..., Any]]] = {
     ("scipy._external.array_api_extra._lib._funcs", "apply_where"): with_where_on_jax,  # the module in SciPy 1.18
     ("scipy._lib._array_api", "_asarray"): _keeping_classes,
     ("scipy._lib._util", "_contains_nan"): _without_masks,
+    ("scipy.signal._ltisys", "freqresp"): response_without_roots,
     ("scipy.signal._ltisys", "place_poles"): _checked_place_poles,
+    ("scipy.sparse.csgraph._laplacian", "_laplacian_sparse"): laplacian_with_zeros,
     ("scipy.sparse.linalg._dsolve.linsolve", "spilu"): checked_spilu,
     **{
         ("scipy.sparse.linalg._expm_multiply", f"_expm_multiply_{name}"): with_two_terms
@@ -460,6 +466,7 @@ _WRAPPERS: dict[tuple[str, str], Callable[[Any], Callable[..., Any]]] = {
     ("scipy.stats._multivariate", "_PSD.__init__"): with_triangular_factor,
     ("scipy.stats._qmvnt", "_qauto"): integral_of_normals,
     ("scipy.stats._stats_py", "expectile"): _expectile_of_numbers,
+    ("scipy.stats._stats_py", "wasserstein_distance_nd"): distance_of_points,
     ("scipy.stats._stats_py", "zmap"): _zmap_omitting_nans,
     ("scipy.interpolate._bary_rational", "AAA.__init__"): _without_traced_points,
     ("scipy.interpolate._rbfinterp", "RBFInterpolator.__init__"): _needing_numpy("neighbors", lambda k: k is not None),

@@ -205,6 +205,23 @@ def sparse_of(data: Any, coords: Any, shape: Any) -> Any:
     return make((data, tuple(coords)), shape, traced=True)
 
 
+def item_method(plain: Callable[..., Any]) -> Callable[..., Any]:
+    """Return ``__getitem__`` of arrays with two axes, of which one row or column has one axis."""
+
+    def item(self: Any, key: Any) -> Any:
+        keys = key if type(key) is tuple else (key, slice(None))
+        is_number = [issubclass(type(k), (int, np.integer)) for k in keys]
+        if len(keys) != 2 or sum(is_number) != 1 or type(keys[is_number.index(False)]) is not slice:
+            return plain(self, key)
+        axis = is_number.index(True)
+        at = range(self.shape[axis])[keys[axis]]  # which raises an IndexError
+        line = slice(at, at + 1)
+        part = plain(self, (line, keys[1]) if axis == 0 else (keys[0], line))
+        return CoordinateArray(part.values, (part.places()[1 - axis],), (part.shape[1 - axis],))
+
+    return item
+
+
 def extreme_method(name: str) -> Callable[..., Any]:
     """Return the method ``max`` or ``min`` of matrices, whose results along an axis are sparse as SciPy's."""
 

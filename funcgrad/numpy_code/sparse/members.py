@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from functools import wraps
-from math import prod
 from typing import Any, cast
 
 import numpy as np
@@ -13,6 +12,7 @@ import numpy as np
 import funcgrad.numpy as fnp
 from funcgrad.errors import InputError
 from funcgrad.numpy.plain_values.peeking import concrete_or_none
+from funcgrad.numpy_code.own import own
 from funcgrad.numpy_code.sparse.recognition import changes_module
 
 
@@ -41,14 +41,18 @@ def _no_data(scipy_class: type) -> property:
 def without_zeros(self: Any) -> Any:
     """Drop the zeros of a matrix that stores the elements of a dense one: SciPy stores no zeros of a dense array.
 
-    They stay until the program asks for what is stored, because an element that is 0 may have a derivative.
+    They stay until the program asks for the values or places, because an element that is 0 may have a derivative.
 
     Raises:
         InputError: the program has called ``eliminate_zeros``, and asks for values among which are zeros.
     """
-    if self.of_dense or len(self.structure.indices) == prod(self.shape):
+    if self.of_dense != _KEPT and own("scipy.sparse.matrices").is_of_dense(self):
         there = concrete_or_none(getattr(self, "values_as_given", self.values) != 0)  # in a vmap, in any example
-        if there is not None and not (kept := there.reshape(-1, there.shape[-1]).any(0)).all():
+        kept = np.True_ if there is None else there.any(axis=tuple(range(there.ndim - 1)))
+        if self.of_dense == _OFF_DIAGONAL:
+            rows, columns = coordinates_in_order(self) if hasattr(self, "values_as_given") else self.places()
+            kept = kept | (rows == columns)
+        if not kept.all():
             if self.of_dense == _ELIMINATED:
                 raise InputError(
                     "eliminate_zeros: a traced value that is zero now may have a derivative, got one among the stored "
@@ -59,8 +63,8 @@ def without_zeros(self: Any) -> Any:
     return self
 
 
-#: Value of ``of_dense`` after ``eliminate_zeros``.
-_ELIMINATED = "eliminated"
+#: Values of ``of_dense``: after ``eliminate_zeros``; while SciPy computes a Laplacian; in a Laplacian.
+_ELIMINATED, _KEPT, _OFF_DIAGONAL = "eliminated", "kept", "off the diagonal"
 
 
 def eliminate_zeros(self: Any) -> None:
@@ -71,22 +75,59 @@ def eliminate_zeros(self: Any) -> None:
     self.of_dense = _ELIMINATED
 
 
-def _of_stored(member: Any) -> Any:
+def laplacian_with_zeros(laplacian: Callable[..., Any]) -> Callable[..., Any]:
+    """Return SciPy's function for sparse graphs such that zeros of a dense matrix keep their derivatives.
+
+    It computes the diagonal from the matrix, and the rest from what is stored.
+    """
+
+    @wraps(laplacian)
+    def call(graph: Any, *args: Any, **kwargs: Any) -> Any:
+        if not hasattr(type(graph), "of_dense"):
+            return laplacian(graph, *args, **kwargs)
+        before, graph.of_dense = graph.of_dense, _KEPT
+        try:
+            found, degrees = laplacian(graph, *args, **kwargs)
+        finally:
+            graph.of_dense = before
+        found.of_dense = _OFF_DIAGONAL if own("scipy.sparse.matrices").is_of_dense(graph) else False
+        return found, degrees
+
+    return call
+
+
+def _copy_without_zeros(self: Any) -> Any:
+    """Return ``without_zeros`` of another matrix with the same values."""
+    made = object.__new__(type(self))
+    vars(made).update(vars(self))
+    return without_zeros(made)
+
+
+def _of_stored(name: str, member: Any) -> Any:
     """Return a property or a method that shows what is stored."""
+    pruned = _copy_without_zeros if name in _COUNTS else without_zeros
     if not isinstance(member, property):
-        return wraps(member)(lambda self, *args, **kwargs: member(without_zeros(self), *args, **kwargs))
+        return wraps(member)(lambda self, *args, **kwargs: member(pruned(self), *args, **kwargs))
     get, put = cast("Callable[..., Any]", member.fget), member.fset
     write = None if put is None else lambda self, value: put(without_zeros(self), value)
-    return property(lambda self: get(without_zeros(self)), write)
+    return property(lambda self: get(pruned(self)), write)
 
 
 def members_of_stored(base: type, members: dict[str, Any]) -> dict[str, Any]:
     """Return the members that show what a matrix stores, for a class with these ``members`` and a base."""
     found = {name: members.get(name, getattr(base, name, None)) for name in _STORED}
-    return {name: _of_stored(member) for name, member in found.items() if member is not None}
+    shown = {name: _of_stored(name, member) for name, member in found.items() if member is not None}
+    power, of_stored = members["power"], _of_stored("power", members["power"])
+
+    def power_of(self: Any, n: Any, *args: Any, **kwargs: Any) -> Any:
+        return (power if isinstance(n, (int, float)) and n >= 1 else of_stored)(self, n, *args, **kwargs)
+
+    return shown | {"power": wraps(power)(power_of)}
 
 
-_STORED = ("col", "coords", "data", "getnnz", "indices", "indptr", "nnz", "nonzero", "power", "row", "size")
+#: Members that count what is stored: zeros stay, and keep their derivatives.
+_COUNTS = ("getnnz", "nnz", "nonzero", "size")
+_STORED = ("col", "coords", "data", "indices", "indptr", "row", *_COUNTS)
 
 
 # Members of matrices made of coordinates and values, which keep the order in which they were given.

@@ -22,7 +22,7 @@ from funcgrad.numpy_code.conversions import holds_traced, is_traced, map_nested
 from funcgrad.numpy_code.matrices import Matrix, arrays_of, is_number
 from funcgrad.numpy_code.own import known_value, own
 from funcgrad.numpy_code.sparse import coordinates, members
-from funcgrad.numpy_code.sparse.dimensions import CoordinateArray, extreme_method, with_other_axes
+from funcgrad.numpy_code.sparse.dimensions import CoordinateArray, extreme_method, item_method, with_other_axes
 from funcgrad.numpy_code.sparse.older import older_class_methods
 from funcgrad.numpy_code.sparse.recognition import (
     ARRAY_CLASSES,
@@ -438,6 +438,7 @@ def replacement_class(scipy_class: type) -> Any:
             arg = arrays_of(arg)
             is_filled = type(arg) is FillableMatrix and arg.traced_values
             plain = arg.as_csr() if is_filled else _plain(getattr(arg, "matrix", arg))
+            plain = fnp.asarray(plain) if type(plain) is list and holds_traced(plain) else plain
             other_axes = None if traced else with_other_axes(scipy_class.__name__, plain, shape)
             if other_axes is not None:
                 return other_axes
@@ -449,6 +450,7 @@ def replacement_class(scipy_class: type) -> Any:
             if form == "bsr" and isinstance(plain, tuple) and len(plain) == 3:
                 plain = coordinates.of_blocks(fnp.asarray(plain[0]), plain[1:])
             found = plain if isinstance(plain, base) else make(*coordinates.of_elements(plain, shape))
+            found.of_dense = found.of_dense or is_traced(plain)
             if isinstance(plain, base) and scipy_class_of(plain).__name__.startswith("coo") and form in ("csc", "csr"):
                 found = found.summed()
             as_given = form == getattr(found, "format", "") and isinstance(plain, tuple) and len(plain) == 3
@@ -464,6 +466,8 @@ def replacement_class(scipy_class: type) -> Any:
 
     methods = {**_methods(scipy_class, base, form), "scipy_class": scipy_class}
     methods |= members.methods_of_format(form, scipy_class)
+    if scipy_class.__name__.endswith("_array") and hasattr(scipy_class, "__getitem__"):
+        methods["__getitem__"] = item_method(methods["__getitem__"])
     methods |= members.members_of_stored(base, methods)
     if scipy_class.__name__.endswith("_matrix"):
         methods.update(older_class_methods(methods, base))
@@ -543,7 +547,7 @@ def _methods(scipy_class: type, base: Any, form: str) -> dict[str, Any]:
             if self.of_dense and is_funcgrad_matrix(found):
                 found.of_dense = self.of_dense
             like = _scipy_result(name, (self, *args), kwargs) if is_funcgrad_matrix(found) else None
-            return _result_as(scipy_class, found) if like is None else _arranged_as(like, found)
+            return _result_as(scipy_class, found) if like is None else arranged_as(like, found)
 
         return method
 
@@ -573,6 +577,7 @@ def _conversion(scipy_class: type, form: str, wanted: str) -> Callable[..., Any]
         if wanted == form:
             return self.copy() if copy else self
         made = _in_format(scipy_class, wanted, self)
+        made.of_dense = made.of_dense or form == "dia"  # SciPy drops zeros on diagonals
         return made.copy() if (copy or form == "coo") and made.stored is self.stored else made
 
     return turn
@@ -687,7 +692,7 @@ def _scipy_result(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> A
     return like if is_scipy_matrix(like) else None
 
 
-def _arranged_as(like: Any, found: Any) -> Any:
+def arranged_as(like: Any, found: Any) -> Any:
     """Return ``found`` in the class, format and order of SciPy's matrix ``like`` if their coordinates agree."""
     form, places = like.format, like.tocoo()
     if form not in ("coo", "csc", "csr") or like.ndim != 2 or like.nnz == 0:
@@ -715,6 +720,6 @@ def with_scipy_format(operation: Callable[..., Any], scipy_function: Any) -> Any
         like = scipy_function(*map_nested(placeholder, args), **kwargs)
         if not any(is_traced(x) or is_funcgrad_matrix(_plain(x)) for x in given):
             return _as_traceable(like)
-        return _arranged_as(like, operation(*map_nested(_plain, args), **kwargs))
+        return arranged_as(like, operation(*map_nested(_plain, args), **kwargs))
 
     return call

@@ -16,6 +16,11 @@ from funcgrad.numpy_code.matrices import Matrix, is_number, matrix
 from funcgrad.numpy_code.sparse.recognition import is_funcgrad_matrix
 
 
+def _as_slice(k: Any, n: int) -> Any:
+    """Return the index of one of ``n`` rows or columns as a slice; others unchanged. One outside is an IndexError."""
+    return slice(range(n)[k], range(n)[k] + 1) if isinstance(k, (int, np.integer)) else k
+
+
 def older_class_methods(methods: dict[str, Any], base: Any) -> dict[str, Any]:
     """Return the operators of the older classes, and their methods that return a ``numpy.matrix``."""
     multiply, product, turned, item = [
@@ -54,7 +59,7 @@ def older_class_methods(methods: dict[str, Any], base: Any) -> dict[str, Any]:
         """Return an element, or a part; a row or a column stays a matrix."""
         whole = (key, slice(None)) if isinstance(key, (int, np.integer)) else key
         if isinstance(whole, tuple) and len(whole) == 2 and any(isinstance(k, slice) for k in whole):
-            key = tuple(slice(k, k + 1 or None) if isinstance(k, (int, np.integer)) else k for k in whole)
+            key = tuple(map(_as_slice, whole, self.shape))
         found = item(self, key)
         return found if is_funcgrad_matrix(found) or not found.shape else matrix(found)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,15 @@ from funcgrad.numpy.function_tables import function_table
 from funcgrad.numpy.plain_values.peeking import is_plain
 from funcgrad.numpy.reducing import as_floating
 from funcgrad.optional import import_scipy
-from funcgrad.scipy.sparse.matrices import SparseArray, as_sparse, assembled, csr_array, dense_as_sparse, rearrange
+from funcgrad.scipy.sparse.matrices import (
+    SparseArray,
+    as_sparse,
+    assembled,
+    csr_array,
+    dense_as_sparse,
+    is_of_dense,
+    rearrange,
+)
 
 __all__ = ["block_array", "diags_array", "eye_array", "hstack", "kron", "tril", "triu", "vstack"]
 
@@ -120,7 +127,11 @@ def _part(call: str, x: Any) -> SparseArray:
     if not isinstance(x, (Tracer, np.ndarray, list)):
         return as_sparse(call, x)
     x = fnp.atleast_2d(x)
-    return csr_array(x) if is_plain(x) else dense_as_sparse(x)
+    if is_plain(x):
+        return csr_array(x)
+    made = dense_as_sparse(x)
+    made.of_dense = True
+    return made
 
 
 def kron(A: Any, B: Any, format: str | None = None) -> SparseArray:
@@ -147,7 +158,9 @@ def kron(A: Any, B: Any, format: str | None = None) -> SparseArray:
     at = [
         np.ravel(outer[:, None] * length + inner) for outer, inner, length in ((rows, below, p), (columns, beside, q))
     ]
-    return assembled(data, at[0], at[1], (m * p, n * q))
+    made = assembled(data, at[0], at[1], (m * p, n * q))
+    made.of_dense = A.of_dense or B.of_dense
+    return made
 
 
 def block_array(blocks: Sequence[Sequence[Any]], *, format: str | None = None, dtype: Any = None) -> SparseArray:
@@ -212,7 +225,7 @@ def _triangle(name: str, A: Any, k: int = 0, format: str | None = None) -> Spars
     part = getattr(import_scipy(f"sparse.{name}", "scipy.sparse"), name)
     whole = _part(f"sparse.{name}", A)
     made: SparseArray = rearrange(lambda numbers: part(numbers, k), whole)
-    made.of_dense = whole.of_dense or len(whole.structure.indices) == prod(whole.shape)
+    made.of_dense = is_of_dense(whole)
     return made
 
 

@@ -15,7 +15,7 @@ from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.function_tables import with_signature_of
 from funcgrad.numpy.plain_values.concretization import strip_constant_tracers
 from funcgrad.numpy.plain_values.peeking import is_plain
-from funcgrad.numpy_code.sparse.objects import plain_matrix
+from funcgrad.numpy_code.sparse.objects import arranged_as, plain_matrix
 from funcgrad.optional import import_scipy
 from funcgrad.primitives.sparse import sparse_solve
 from funcgrad.scipy import linalg
@@ -26,8 +26,8 @@ from funcgrad.scipy.sparse.matrices import (
     as_sparse,
     canonical,
     coo_array,
-    csc_array,
     dense_as_sparse,
+    is_of_dense,
     is_sparse,
     on_columns,
 )
@@ -87,6 +87,8 @@ class _Factors:
         """SciPy's object for the present values."""
         if self._made is None:
             made = self.A.plain("sparse.linalg.splu").tocsc()
+            if is_of_dense(self.A):  # SciPy stores no zeros of it, and orders the columns by what it stores
+                made.eliminate_zeros()
             self._made = import_scipy("sparse.linalg.splu", "scipy.sparse.linalg").splu(made, **self.options)
         return self._made
 
@@ -109,8 +111,16 @@ class _Factors:
             left = linalg.solve_triangular(lower, A, lower=True, unit_diagonal=True)
             rest = linalg.solve_triangular(upper.T, left.T, lower=True).T - np.eye(len(A))
             lower, upper = lower + lower @ fnp.tril(rest, -1), upper + fnp.triu(rest) @ upper
-        like = (plain.L, plain.U)[which].tocoo()
-        return csc_array(coo_array(((lower, upper)[which][like.row, like.col], (like.row, like.col)), like.shape))
+        found, like = (lower, upper)[which], (plain.L, plain.U)[which]
+        rows, columns = like.tocoo().coords
+        made = coo_array((found[rows, columns], (rows, columns)), like.shape)
+        if is_of_dense(self.A):  # zeros have derivatives
+            there = np.zeros(like.shape, bool)
+            there[rows, columns] = True
+            made = dense_as_sparse(fnp.where(there, found, found - stop_gradient(found)))
+            made.of_dense = True
+        arranged: SparseArray = arranged_as(like, made)
+        return arranged
 
     def solve(self, rhs: ArrayLike, trans: str = "N") -> Array:
         """Solve the system, the transposed system ("T") or the adjoint system ("H")."""

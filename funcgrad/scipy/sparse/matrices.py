@@ -196,7 +196,7 @@ class SparseArray(InPlaceMethods):
     def __getitem__(self, key: Any) -> Any:
         """Return a matrix for slices and arrays of rows and columns; elements for two numbers, two arrays or a mask."""
         if isinstance(key, tuple) and len(key) == 2 and all(issubclass(type(k), (int, np.integer)) for k in key):
-            i, j = (int(k) % n for k, n in zip(key, self.shape, strict=True))
+            i, j = (range(n)[k] for k, n in zip(key, self.shape, strict=True))  # which raises an IndexError
             rows, columns = self.places()
             return fnp.sum(getitem(self.values, np.flatnonzero((rows == i) & (columns == j))))
         key = key.nonzero() if is_sparse(key) else key
@@ -410,6 +410,11 @@ def dense_as_sparse(x: Array) -> SparseArray:
     """Return a dense matrix as a sparse one that stores all elements."""
     m, n = backend.shape_of(x)
     return SparseArray(fnp.ravel(x), Structure(np.tile(np.arange(n), m), np.arange(0, m * n + 1, n), (m, n)))
+
+
+def is_of_dense(A: SparseArray) -> bool:
+    """Whether SciPy stores no zeros of ``A``, which holds elements of a dense matrix; one that is full may do so."""
+    return bool(A.of_dense) or len(A.structure.indices) == prod(A.shape)
 
 
 def canonical(A: SparseArray) -> SparseArray:

@@ -102,10 +102,18 @@ def seuclidean(u: Array, v: Array, V: Array) -> Array:
 
 
 def jensenshannon(p: Array, q: Array, base: Any = None, axis: int = -1, keepdims: bool = False) -> Array:
-    """Return the root of the Jensen-Shannon divergence: the mean divergence of both distributions from their mean."""
-    p, q = (x / fnp.sum(x, axis=axis, keepdims=True) for x in (p, q))
-    middle = (p + q) / 2.0
-    found = sum(fnp.sum(rel_entr(x, middle), axis=axis, keepdims=keepdims) for x in (p, q))
+    """Return the root of the Jensen-Shannon divergence: the mean divergence of both distributions from their mean.
+
+    Probabilities that are exactly 0 are constants: their slopes are infinite.
+    """
+    empty = [x == 0 for x in (p, q)]
+    shares = [fnp.where(none, 0.0, x) for x, none in zip((p, q), empty, strict=True)]
+    shares = [x / fnp.sum(x, axis=axis, keepdims=True) for x in shares]
+    middle = (shares[0] + shares[1]) / 2.0
+    found = 0.0
+    for x, none in zip(shares, empty, strict=True):
+        terms = fnp.where(none, 0.0, rel_entr(fnp.where(none, 1.0, x), fnp.where(none, 1.0, middle)))
+        found = found + fnp.sum(terms, axis=axis, keepdims=keepdims)
     return sqrt_flat_at_zero((found if base is None else found / fnp.log(base)) / 2.0)
 
 

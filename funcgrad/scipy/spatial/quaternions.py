@@ -39,7 +39,8 @@ def double(call: str, x: ArrayLike, length: int) -> Array:
     return fnp.astype(x, float)
 
 
-def _series(terms: list[float], x: Array) -> Array:
+def series(terms: list[float], x: Array) -> Array:
+    """Return the sum of ``terms[k] * x**k``."""
     total: Any = terms[-1]
     for term in reversed(terms[:-1]):
         total = total * x + term
@@ -87,8 +88,8 @@ def from_rotvec(v: Array) -> Array:
     near = square <= 1.0
     little = fnp.where(near, square, 0.0)
     angle = fnp.sqrt(fnp.where(near, 1.0, square))
-    scale = fnp.where(near, _series(_SINE, little), fnp.sin(angle / 2) / angle)
-    scalar = fnp.where(near, _series(_COSINE, little), fnp.cos(angle / 2))
+    scale = fnp.where(near, series(_SINE, little), fnp.sin(angle / 2) / angle)
+    scalar = fnp.where(near, series(_COSINE, little), fnp.cos(angle / 2))
     return fnp.concatenate([scale * v, scalar], axis=-1)
 
 
@@ -101,7 +102,7 @@ def as_rotvec(q: Array) -> Array:
     scalar = fnp.where(near, w, 1.0)
     little = fnp.where(near, square, 0.0) / (scalar * scalar)
     size = fnp.sqrt(fnp.where(near, 1.0, square))
-    return fnp.where(near, 2.0 * _series(_ARCTANGENT, little) / scalar, 2.0 * fnp.arctan2(size, w) / size) * v
+    return fnp.where(near, 2.0 * series(_ARCTANGENT, little) / scalar, 2.0 * fnp.arctan2(size, w) / size) * v
 
 
 def magnitude(q: Array) -> Array:

@@ -379,6 +379,20 @@ def test_unused_repeated_eigenvectors_do_not_matter():
     close(along(grad(fun(fnp))(a), t), slope(fun(np), a, t), 1e-7)
 
 
+@pytest.mark.parametrize("real", [True, False])
+def test_second_derivatives_of_one_eigenvector_where_others_coincide(real):
+    a = with_eigenvalues(1.0, 1.0, 3.0, 4.0, real=real)
+    c, t = weights_for(a), hermitian_direction(a)
+    f = lambda a: fnp.sum(abs(c @ la.eigh(a)[1][:, 2]) ** 2) + 2.0 * la.eigvalsh(a)[3]
+    along_t = lambda h: f(a + h * t)
+    around = slope(lambda h: grad(along_t)(h), 0.0, 1.0)
+    close(grad(grad(along_t))(0.0), around, 1e-7)
+    close(jvp(grad(along_t), (0.0,), (1.0,))[1], around, 1e-7)
+    close(vmap(grad(grad(along_t)))(np.array([0.0, 0.01]))[0], around, 1e-7)
+    used = lambda h: fnp.sum(abs(c @ la.eigh(a + h * t)[1][:, 0]) ** 2)
+    assert all_nan(grad(grad(used))(0.0))
+
+
 def test_repeated_eigenvalues_in_single_precision():
     a = TWIN.astype(np.float32)
     c = normal(3, 3).astype(np.float32)

@@ -11,6 +11,7 @@ import scipy.signal
 import scipy.spatial
 import scipy.spatial.distance
 import scipy.spatial.transform
+import scipy.special
 import scipy.stats
 from helpers import differences
 
@@ -83,6 +84,9 @@ APART = {
         (1.0,),
         OBSERVED,
     ),
+    "support of kappa4": (lambda p, x: scipy.stats.kappa4.support(x[0], p)[0], (0.0,), X),
+    "truncpareto": (lambda p, x: scipy.stats.truncpareto.stats(p, x[0] + 1.0), (1.0, 2.0), X),
+    "mean of genextreme": (lambda p, x: scipy.stats.genextreme.mean(p, x[0], x[1]), (0.0,), X),
     "iqr": (lambda p, x: scipy.stats.iqr(x, scale=p), (1.0,), X),
     "gstd": (lambda p, x: scipy.stats.gstd(x, ddof=p), (0.0,), X),
     "zscore": (lambda p, x: scipy.stats.zscore(x, ddof=p), (0.0,), X),
@@ -92,6 +96,10 @@ APART = {
         (1.0,),
         X,
     ),
+    "roots_jacobi": (lambda p, x: scipy.special.roots_jacobi(4, p, x[0], mu=True), (0.5, -0.5), np.array([0.5])),
+    "roots_jacobi of 0": (lambda p, x: scipy.special.roots_jacobi(2, x[0], p), (0.0,), np.array([0.0])),
+    "roots_jacobi of one point": (lambda p, x: scipy.special.roots_jacobi(1, p + x[0], p), (0.3,), np.array([0.0])),
+    "roots_gegenbauer": (lambda p, x: (*scipy.special.roots_gegenbauer(3, p), x[:0]), (0.0,), X),
     "minkowski_distance": (lambda p, x: scipy.spatial.minkowski_distance(x, x[::-1], p), (1.0,), X),
     "minkowski_distance_p": (lambda p, x: scipy.spatial.minkowski_distance_p(x, x[::-1], p), (1.0,), X),
     "minkowski": (lambda p, x: scipy.spatial.distance.minkowski(x, 2 * x[::-1], p), (1.0, 2.0), X),
@@ -126,6 +134,15 @@ def test_derivative_in_the_data_stays_that_of_the_branch():
             both = grad(lambda p, x: np.sum(flat(fun(p, x))), argnums=1)(p, data)  # noqa: B023
             alone = grad(lambda x: np.sum(flat(fun(p, x))))(data)  # noqa: B023
             np.testing.assert_allclose(both, alone, rtol=1e-9, atol=1e-12, err_msg=name)
+
+
+@pytest.mark.parametrize("c", [0.0, -2e-4, 9e-4, 2e-3])
+def test_moments_of_genextreme_near_the_shape_zero(c):
+    """SciPy returns constants up to 2.5e-4; the differences are wider, and so less exact."""
+    f = lambda c: np.array(scipy.stats.genextreme.stats(c, moments="mvsk"))
+    np.testing.assert_allclose(jvp(f, (c,), (1.0,))[0], f(c), rtol=1e-14)
+    np.testing.assert_allclose(jvp(f, (c,), (1.0,))[1], differences(f, c, 0.01), rtol=1e-4)
+    np.testing.assert_allclose(jvp(jacrev(f), (c,), (1.0,))[1][:2], differences(jacrev(f), c, 0.01)[:2], rtol=1e-3)
 
 
 def test_imports_inside_of_the_function():

@@ -72,6 +72,19 @@ def test_cosine_correlation_and_jensenshannon_options():
         np.testing.assert_allclose(traced(lambda p, o=options: distance.jensenshannon(p, q, **o), p), want)
 
 
+def test_probabilities_of_zero_count_as_constants_in_jensenshannon():
+    """The slope there is infinite; the others are those of the probabilities that are not zero."""
+    p, q = np.array([0.0, 0.5, 0.6, 0.0]), np.array([0.2, 0.3, 0.5, 0.0])
+    f, move = lambda p: distance.jensenshannon(p, q, 2.0), np.array([0.0, 1e-4, -3e-4, 0.0])
+    slope = grad(f)(p)
+    np.testing.assert_array_equal(slope[[0, 3]], 0.0)
+    around = scipy.spatial.distance.jensenshannon(p + move, q, 2.0) - f(p - move)
+    np.testing.assert_allclose(2 * slope @ move, around, rtol=1e-6)
+    np.testing.assert_allclose(jacfwd(f)(p), slope, rtol=1e-13)
+    np.testing.assert_allclose(2 * hessian(f)(p) @ move, grad(f)(p + move) - grad(f)(p - move), rtol=1e-5)
+    assert grad(lambda q: distance.jensenshannon(p, q))(q)[0] > 0
+
+
 @pytest.mark.parametrize(
     "metric",
     ["euclidean", "sqeuclidean", "cityblock", "chebyshev", "canberra", "mahalanobis", "seuclidean", "minkowski"],
