@@ -88,7 +88,7 @@ def _through_array_method(x: Any) -> Any:
 def with_float_numbers(x: Any, dtype: Any = float) -> Any:
     """Replace objects in ``x`` that define ``__float__``, such as fractions, by the numbers that they return.
 
-    NumPy takes such numbers as elements of an array of floating-point numbers, also if they are traced, and None as NaN.
+    NumPy takes such numbers as elements of an array of floating-point numbers, also if they are traced; None is NaN.
 
     Example:
         >>> from fractions import Fraction
