@@ -1,4 +1,4 @@
-"""What a function writes to the objects that it can reach, while a solver calls it with values of its own.
+"""Effects of a function on the objects that it can reach, while a solver calls it with values of its own.
 
 A solver calls a function many times: with constants, and inside transforms, whose traced values are of no use
 afterwards. A method of a program's object may keep some of these values: in attributes, in a cache, in arrays. So calls
@@ -15,6 +15,7 @@ from operator import is_
 from types import CellType, FunctionType, MemberDescriptorType, MethodType, ModuleType
 from typing import Any
 
+from funcgrad import tree
 from funcgrad.core import READ_ONLY, Tracer, shallow_copy
 from funcgrad.numpy_code.enumerations import SOURCE
 from funcgrad.numpy_code.functions import assigned_variables
@@ -90,14 +91,16 @@ class SideEffects:
         self._may_differ = True
         return self.fun(*args, **kwargs)
 
-    def call_without_trace(self, *args: Any, **kwargs: Any) -> Any:
+    def without_trace(self, fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call the function: it finds all as before the search, and after the call nothing has changed."""
         now = self._before
         if self._may_differ:
             now = self._state()
             self._restore(self._before)
         try:
-            return self.fun(*args, **kwargs)
+            found = fun(*args, **kwargs)
+            # a function may return an array or a list that it has written to
+            return found if self._is_as_before() else tree.map(shallow_copy, found)
         finally:
             if not self._is_as_before():
                 self.was_written = True
@@ -127,8 +130,8 @@ def isolated(fun: Callable[..., Any], *args: Any) -> Callable[..., Any]:
     if not effects:
         return fun
 
-    def call(*args: Any, **kwargs: Any) -> Any:
-        return effects.call_without_trace(*args, **kwargs)
+    def call(*args: Any, **kwargs: Any) -> Any:  # ``closures.looks_at_tracers`` finds ``fun`` among its variables
+        return effects.without_trace(fun, args, kwargs)
 
     call.effects = effects  # type: ignore[attr-defined]
     return call

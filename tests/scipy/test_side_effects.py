@@ -47,6 +47,14 @@ class Model:
         self.note(p[0])
         return np.array([p[0] - self.cache, p[1] - p[0]])
 
+    def in_array(self, p):
+        self.buffer[:] = self.pair(p)
+        return self.buffer
+
+    def in_list(self, p):
+        self.found = list(self.pair(p))
+        return self.found
+
     def limit(self, p):
         if not hasattr(self, "bound"):
             self.bound = self.a**2
@@ -63,12 +71,6 @@ class Model:
 
 START = np.array([1.0, 0.5])
 ONE = np.ones(1)
-EQUATION = {"type": "eq", "fun": Model.limit}
-
-
-def fit(model, p, x):
-    return model.line(p) * x
-
 
 #: Calls of a solver for ``m``, a ``Model``.
 SOLVERS = {
@@ -90,6 +92,8 @@ SOLVERS = {
     "least_squares": lambda m: optimize.least_squares(m.pair, START, xtol=1e-14).x[1],
     "curve_fit": lambda m: optimize.curve_fit(lambda x, p: m.line(p) * x, np.arange(3.0), np.arange(3.0))[0][0],
     "root": lambda m: optimize.root(m.pair, START).x[1],
+    "an array that is returned": lambda m: optimize.root(m.in_array, START).x[1] + m.buffer[0] + m.buffer[1],
+    "a list that is returned": lambda m: optimize.root(m.in_list, START).x[1],
     "krylov": lambda m: optimize.root(m.pair, START, method="krylov", tol=1e-12).x[1],
     "fsolve": lambda m: optimize.fsolve(m.pair, START)[1],
     "brentq": lambda m: optimize.brentq(m.line, 0.0, 2.0),
@@ -98,6 +102,7 @@ SOLVERS = {
     "root_scalar": lambda m: optimize.root_scalar(m.line, bracket=(0.0, 2.0)).root,
     "fixed_point": lambda m: optimize.fixed_point(lambda x: 1 / (4 + m.line(x)), 0.5, xtol=1e-12),
     "quad": lambda m: integrate.quad(m.line, 0.0, 1.0)[0],
+    "dblquad": lambda m: integrate.dblquad(lambda y, x: m.line(x * y), 0.0, m.a, 0.0, lambda x: x)[0],
     "quad_vec": lambda m: integrate.quad_vec(lambda x: m.line(x) * np.ones(2), 0.0, 1.0)[0][0],
     "solve_ivp": lambda m: integrate.solve_ivp(m.rate, (0.0, 1.0), ONE, rtol=1e-10, atol=1e-12).y[0, -1],
     "Radau": lambda m: integrate.solve_ivp(m.rate, (0.0, 1.0), ONE, method="Radau", rtol=1e-10, atol=1e-12).y[0, -1],

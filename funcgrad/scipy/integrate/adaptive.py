@@ -21,6 +21,7 @@ from funcgrad.errors import ConversionError, InputError
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.plain_values.concretization import forget_refusal
 from funcgrad.numpy.plain_values.peeking import is_plain, shared_numbers
+from funcgrad.numpy_code.refusals import is_own
 from funcgrad.optional import import_scipy
 from funcgrad.scipy.integrate.integral import Integral
 from funcgrad.scipy.integrate.ivp.flows import separate_leaves
@@ -122,7 +123,7 @@ def quad(
     check_callable("integrate.quad", func)
     args = args if isinstance(args, tuple) else (args,)
     tolerances = constant_settings("integrate.quad", {"epsabs": epsabs, "epsrel": epsrel, "limit": limit})
-    isolating = isolated(func, *args) if is_in_transform() else func
+    isolating = isolated(func, *args) if is_in_transform() and not is_own(func) else func
     flat, values = separate_leaves(isolating, args)
     routine = partial(
         import_scipy("integrate.quad", "scipy.integrate").quad,
@@ -383,7 +384,15 @@ def nquad(
     if full_output:
         raise InputError("integrate.nquad: full_output is for plain values, got traced ones. Leave it out.")
     listed = list(opts) if isinstance(opts, (list, tuple)) else [opts or {}] * len(ranges)
-    return _integrate_outer(func, list(ranges), listed, args, ())
+    isolating = isolated(func, *args) if is_in_transform() else func
+    found = _integrate_outer(isolating, list(ranges), listed, args, ())
+    if isolating is not func:
+        point: tuple[Any, ...] = ()
+        for limits in reversed(ranges):
+            low, high = limits(*point, *args) if callable(limits) else limits
+            point = (_representative_number(_point_between(low, high)), *point)
+        settle(isolating, *point, *args)
+    return found
 
 
 def _integrate_outer(

@@ -168,10 +168,10 @@ def _solve(
                 "through parts of the times with checkpoint_chain."
             )
         return _portable(func, start_of(y0), as_inexact(t), args, tfirst, steps, adjoint, hints)
-    func = isolated(func, *args) if is_in_transform() else func
+    given, func = func, isolated(func, *args) if is_in_transform() else func
     solution = _Solution(func, y0, as_inexact(t), args, tfirst, hints)
     found = solution.values(adjoint) if snapshots is None else solution.in_pieces(snapshots)
-    if backend.shape_of(t)[0]:
+    if func is not given and backend.shape_of(t)[0]:
         settle(func, *((t[-1], found[-1]) if tfirst else (found[-1], t[-1])), *args)
     return found
 

@@ -100,7 +100,7 @@ def solve_ivp(
     if args is not None and not isinstance(args, (tuple, list)):
         raise InputError(f"integrate.solve_ivp: args must be a tuple, got {describe(args)}. Pass args=(value,).")
     options = constant_settings("integrate.solve_ivp", options)
-    fun = isolated(fun, *(args or ())) if is_in_transform() else fun
+    given, fun = fun, isolated(fun, *(args or ())) if is_in_transform() else fun
     several = events if events is None else (events,) if callable(events) else tuple(events)
     solver = solving.method_class(method)
     arguments = SolveArguments(fun, tuple(t_span), y0, solver, t_eval, dense_output, several, vectorized, args, options)
@@ -108,8 +108,9 @@ def solve_ivp(
         found = _solve_at_once(arguments, adjoint)
     else:
         found = _in_pieces(arguments, Snapshots(budget, store), adjoint)
-    end = (found.t[-1], found.y[:, -1]) if len(found.t) else (t_span[0], y0)
-    settle(fun, *end, *(args or ()))
+    if fun is not given:
+        end = (found.t[-1], tree.map(lambda y: y[..., -1], found.y)) if len(found.t) else (t_span[0], y0)
+        settle(fun, *end, *(args or ()))
     return found
 
 
