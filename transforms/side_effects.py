@@ -16,13 +16,14 @@ from types import CellType, FunctionType, MemberDescriptorType, MethodType, Modu
 from typing import Any
 
 from funcgrad import tree
-from funcgrad.core import READ_ONLY, Tracer, shallow_copy
+from funcgrad.core import READ_ONLY, Tracer, is_in_transform, shallow_copy
 from funcgrad.numpy_code.enumerations import SOURCE
 from funcgrad.numpy_code.functions import assigned_variables
 from funcgrad.numpy_code.libraries import package_of
 from funcgrad.numpy_code.metaclasses import members_of
 from funcgrad.numpy_code.object_views import fetched_attributes
 from funcgrad.numpy_code.reachable import DATA, contents, in_slots, is_of_library, named_values, slots_of
+from funcgrad.numpy_code.rebuilding import SelfRebuilding
 from funcgrad.numpy_code.replacements import current_run
 from funcgrad.shared_state import write_lock
 from funcgrad.writable import is_buffer, refresh_views, root_of
@@ -110,8 +111,8 @@ class SideEffects:
 
     def settle(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Call the function with the solution; keep what it leaves that depends on traced values."""
-        if not self.was_written and self._is_as_before():
-            return
+        if is_in_transform() and not self.was_written and self._is_as_before():
+            return  # outside of transforms, calls may have written to views of objects
         found = self._state()
         self._restore(self._before)
         self.fun(*args, **kwargs)
@@ -129,6 +130,7 @@ def isolated(fun: Callable[..., Any], *args: Any) -> Callable[..., Any]:
     effects = SideEffects(fun, args)
     if not effects:
         return fun
+    fun = fun if is_in_transform() else SelfRebuilding(fun)
 
     def call(*args: Any, **kwargs: Any) -> Any:  # ``closures.looks_at_tracers`` finds ``fun`` among its variables
         return effects.without_trace(fun, args, kwargs)

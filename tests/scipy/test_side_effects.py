@@ -8,6 +8,7 @@ from helpers import differences
 from scipy import integrate, optimize
 
 from funcgrad import grad, hessian, jacfwd, vmap
+from funcgrad.scipy.optimize import minimize
 from funcgrad.transforms.side_effects import isolated, settle
 
 
@@ -196,6 +197,17 @@ def test_lists_and_counters_of_a_search_stay():
     grad(f)(0.7)
     assert seen[0][0] == seen[0][1] > 20
     assert all(counts == seen[0] for counts in seen)
+
+
+@pytest.mark.parametrize("method", ["Nelder-Mead", "BFGS", "Newton-CG"])
+def test_outside_of_transforms(method):
+    m = Model(0.7)
+    found = minimize(m.loss, START, method=method, tol=1e-9)
+    assert m.latest == pytest.approx(math.exp(1.4), rel=1e-4)
+    assert {type(x) for x in (*m.history, m.latest, m.cache)} <= {float, np.float64}
+    assert found.x[1] == pytest.approx(0.7 * math.exp(0.7), rel=1e-4)
+    assert len(m.history) == m.calls
+    assert m.calls > 20 if method == "Nelder-Mead" else m.calls >= 1
 
 
 def test_errors_leave_no_traced_values():

@@ -192,8 +192,8 @@ def search(
     leaves, spec = tree.flatten((args, start))
     live = [i for i, leaf in enumerate(leaves) if is_array(leaf)]
     writing = plain_form(fun)
-    if not is_in_transform():
-        fun = writing = SelfRebuilding(fun)  # exact derivatives run it in transforms
+    if writing is fun and not is_in_transform():
+        fun = SelfRebuilding(fun)  # exact derivatives run it in transforms
     values, fields = [leaves[i] for i in live], _ResultFields()
     closure: RecordedClosure | None = None
 
