@@ -21,15 +21,16 @@ from funcgrad.numpy_code.enumerations import SOURCE
 from funcgrad.numpy_code.functions import assigned_variables
 from funcgrad.numpy_code.libraries import package_of
 from funcgrad.numpy_code.metaclasses import members_of
-from funcgrad.numpy_code.object_views import fetched_attributes
+from funcgrad.numpy_code.object_views import fetched_attributes, has_rebuilt_class
 from funcgrad.numpy_code.reachable import DATA, contents, in_slots, is_of_library, named_values, slots_of
 from funcgrad.numpy_code.rebuilding import SelfRebuilding
 from funcgrad.numpy_code.replacements import current_run
 from funcgrad.shared_state import write_lock
 from funcgrad.writable import is_buffer, refresh_views, root_of
 
-#: Largest number of items of a container that are looked at.
-_MOST_ITEMS = 3_000
+#: Largest numbers of items of a container and of values that are looked at, and of objects whose state is compared in
+#: each call. What is nearest to the function comes first; objects behind large tables are data.
+_MOST_ITEMS, _MOST_VALUES, _MOST_HOLDERS = 300, 3_000, 300
 #: Packages whose objects hold functions of programs.
 _OPENED = ("funcgrad", "functools", "scipy", "toolz")
 _EMPTY: Any = object()
@@ -68,8 +69,10 @@ class SideEffects:
 
     def __init__(self, fun: Callable[..., Any], roots: Iterable[Any]) -> None:
         self.fun, self.was_written = fun, False
-        run = [found for memo in list(current_run().memos.values()) for _, found in list(memo.values())]
-        self._holders = [x for x in _reached([fun, *roots, *run]) if _is_holder(x)]
+        replaced = [x for memo in list(current_run().memos.values()) for _, x in list(memo.values())]
+        views = filter(has_rebuilt_class, replaced)
+        near = islice(_reached([fun, *roots, *views]), _MOST_VALUES)
+        self._holders = list(islice(filter(_is_holder, near), _MOST_HOLDERS))
         self._before = self._state()
         self._may_differ = False  # from the state before
 
@@ -153,10 +156,10 @@ def settle(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
 
 
 def _reached(roots: Iterable[Any]) -> Iterator[Any]:
-    """Yield what a program's function can change: its variables, attributes of objects, containers, arrays."""
-    waiting, seen = list(roots), {}
+    """Yield what a program's function can change, the nearest first: variables, attributes, containers, arrays."""
+    waiting, seen = deque(roots), {}
     while waiting:
-        value = waiting.pop()
+        value = waiting.popleft()
         kind = type(value)
         if not (kind in DATA or id(value) in seen or issubclass(kind, (ModuleType, type))):
             seen[id(value)] = value
