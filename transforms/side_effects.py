@@ -148,7 +148,7 @@ def plain_form(fun: Callable[..., Any]) -> Callable[..., Any]:
     return effects.call if type(effects) is SideEffects else fun
 
 
-def settle(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
+def settle(fun: Any, *args: Any, **kwargs: Any) -> None:
     """Let ``fun``, made by ``isolated``, leave behind what a call with these arguments, the solution, leaves."""
     effects = getattr(fun, "effects", None)
     if type(effects) is SideEffects:

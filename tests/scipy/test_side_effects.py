@@ -171,6 +171,16 @@ def test_derivatives_after_a_search(solver, later):
     assert jacfwd(f)(0.7) == pytest.approx(slope, rel=1e-6)
 
 
+@pytest.mark.parametrize("solver", [name for name in SOLVERS if name not in ("solve_ivp", "Radau")])  # own times each
+def test_batches_after_a_search(solver):
+    def f(a):
+        m = Model(a)
+        return SOLVERS[solver](m) * m.line(0.5) + getattr(m, "rest", 0.0)
+
+    x = np.array([0.7, 0.9])
+    np.testing.assert_allclose(vmap(grad(f))(x), [grad(f)(0.7), grad(f)(0.9)], rtol=1e-6)
+
+
 @pytest.mark.parametrize("fun", [in_variables, in_slots, lambda a: kept_by_minimum(a)])
 def test_values_of_the_call_at_the_solution(fun):
     slope = grad(fun)(0.7)

@@ -7,7 +7,7 @@ the derivative assumes that they stay active. A zero multiplier of an active con
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -73,9 +73,10 @@ def as_constraints(constraints: Any) -> list[Constraint]:
     ]
 
 
-def settle_all(fun: Any, args: tuple[Any, ...], constraints: list[Constraint], x: Any) -> None:
-    """Let a function and its constraints leave behind what their calls at ``x``, the minimum, leave."""
-    settle(fun, x, *args)
+def settle_all(functions: Sequence[Any], args: tuple[Any, ...], constraints: list[Constraint], x: Any) -> None:
+    """Let functions and constraints leave behind what their calls at ``x``, the minimum, leave."""
+    for fun in functions:
+        settle(fun, x, *args)
     for one in constraints:
         settle(one.fun, x, *one.args)
 

@@ -71,10 +71,11 @@ class Problem(NamedTuple):
 
     def plain_derivative(self, derivative: Callable[..., Any], own: Callable[..., Any]) -> Callable[..., Any]:
         """Return the caller's ``derivative`` as a plain function; if it closes over traced values, ``own``."""
+        given = plain_form(derivative)
 
         def call(x: Any, *more: Any) -> Any:
             try:
-                return plain(self.call, derivative(x, *more, *self.args))
+                return plain(self.call, given(x, *more, *self.args))
             except Exception as error:
                 if not isinstance(error, ConcretizationError) and not _is_jax_leak(error):
                     raise

@@ -113,7 +113,7 @@ def minimize(
     """
     call, args = "optimize.minimize", as_args(args)
     check_callable(call, fun)
-    fun = isolated(fun, args)
+    fun, jac = isolated(fun, args), isolated(jac, args) if callable(jac) else jac
     size = int(fnp.size(x0))
     together = jac is not None and not callable(jac) and not isinstance(jac, str) and bool(jac)
 
@@ -125,13 +125,14 @@ def minimize(
     kind = default_method(method, bounds, constraints)
 
     guess = fnp.reshape(fnp.astype(as_value(x0), float), (size,))
-    limited = [hoist_closure(call, one, guess) for one in as_constraints(constraints)]
+    limits = as_constraints(constraints)
+    limited = [hoist_closure(call, one, guess) for one in limits]
     options = {"method": method, "tol": tol, "callback": callback, "options": options}
 
-    def solve(problem: Problem, x0: Any, within: Any, limits: Any) -> Any:
+    def solve(problem: Problem, x0: Any, within: Any, parts: Any) -> Any:
         start = vector(call, x0)
         known = [
-            one._replace(fun=f, low=a, high=b, args=rest) for one, (f, a, b, rest) in zip(limited, limits, strict=True)
+            one._replace(fun=f, low=a, high=b, args=rest) for one, (f, a, b, rest) in zip(limited, parts, strict=True)
         ]
         given = _Derivatives(problem, start, kind, together, jac, hess, hessp)
         box = bounds if fixed else list(zip(*(vector(call, end) for end in within), strict=True))
@@ -145,7 +146,7 @@ def minimize(
     if is_interior and fnp.size(found.x) > size:  # false for a batch without examples
         found, forces = found._replace(x=found.x[:size]), found.x[size:]
     if fixed and not depends((found.x, value(found.x), values_of(limited, found.x))):
-        settle_all(fun, args, limited, found.x)
+        settle_all((fun, jac), args, limits, found.x)
         return found.result
     if limited:
         equation, root = equations(value, limited, found.x, within, forces)
@@ -155,7 +156,7 @@ def minimize(
         check_smooth(call, equation, found.x)
         x = differentiable_root(call, equation, found, found.facts["success"])
     least, slope_there = value_and_grad(value)(x)
-    settle_all(fun, args, limited, x)
+    settle_all((fun, jac), args, limits, x)
     return with_fields(import_scipy(call).OptimizeResult, found.facts, x=x, fun=least, jac=slope_there)
 
 

@@ -88,7 +88,7 @@ def fsolve(
     """
     call, args = "optimize.fsolve", as_args(args)
     check_callable(call, func)
-    func = isolated(func, args)
+    func, fprime = isolated(func, args), isolated(fprime, args) if callable(fprime) else fprime
     optimize = import_scipy(call)
     options = {"col_deriv": col_deriv, "xtol": xtol, "maxfev": maxfev, "band": band, "epsfcn": epsfcn}
 
@@ -107,9 +107,11 @@ def fsolve(
     x, facts = found.x, found.facts
     if not depends((x, func(x, *args))):
         settle(func, x, *args)
+        settle(fprime, x, *args)
         return (x, found.result["all"], facts["ier"], facts["mesg"]) if full_output else _warned(x, facts)
     x = differentiable_root(call, lambda x: _array(func(x, *args)), found, facts["ier"] == 1)
     settle(func, x, *args)
+    settle(fprime, x, *args)
     return (x, {**_counts(facts), "fvec": _array(func(x, *args))}, facts["ier"], facts["mesg"]) if full_output else x
 
 
@@ -177,7 +179,7 @@ def root(
     """
     call, args = "optimize.root", as_args(args)
     check_callable(call, fun)
-    fun = isolated(fun, args)
+    fun, jac = isolated(fun, args), isolated(jac, args) if callable(jac) else jac
     optimize = import_scipy(call)
     together = jac is not None and not callable(jac) and bool(jac)
 
@@ -201,10 +203,12 @@ def root(
     result = value(found.x)
     if not depends((found.x, result)):
         settle(fun, found.x, *args)
+        settle(jac, found.x, *args)
         return found.result
     _check_count(call, backend.shape_of(result), backend.shape_of(found.x))
     x = differentiable_root(call, value, found, found.facts["success"])
     settle(fun, x, *args)
+    settle(jac, x, *args)
     return with_fields(optimize.OptimizeResult, found.facts, x=x, fun=value(x))
 
 
