@@ -23,7 +23,7 @@ import numpy as np
 import funcgrad.numpy as fnp
 from funcgrad import backend, tree
 from funcgrad.batching import BatchTrace, is_batched
-from funcgrad.core import describe, join_repetition, plain_value, traces_of
+from funcgrad.core import describe, is_in_transform, join_repetition, plain_value, traces_of
 from funcgrad.errors import ConcretizationError, ConvergenceError, InputError, NotDifferentiableError, ShapeError
 from funcgrad.extend import primitive
 from funcgrad.kinds.custom import CustomRules, custom_call
@@ -31,9 +31,11 @@ from funcgrad.kinds.linear import batch_rule, nondifferentiable
 from funcgrad.kinds.rules import Operation
 from funcgrad.numpy.plain_values.concretization import forget_refusal
 from funcgrad.numpy_code import run_or_rebuild
+from funcgrad.numpy_code.refusals import is_own
 from funcgrad.transforms.arguments import check_leaf, split_aux
 from funcgrad.transforms.closures import RecordedClosure, example_by_example
 from funcgrad.transforms.products import jvp, vjp
+from funcgrad.transforms.side_effects import isolated, settle
 from funcgrad.transforms.stopping import no_grad, stop_gradient
 from funcgrad.transforms.transformed import check_callable, check_functions, name_of
 from funcgrad.transforms.vectorize import is_true_for_any_example, vmap
@@ -464,6 +466,7 @@ def custom_root(
     check_callable("custom_root", f)
     check_functions("custom_root", solve=solve, tangent_solve=tangent_solve)
     _check_arrays("custom_root", "initial_guess", initial_guess)
+    f = isolated(f) if is_in_transform() and not is_own(f) else f
     found, aux = _run_solver(f, initial_guess, solve), None
     if has_aux:
         found, aux = split_aux("custom_root", found)
@@ -471,6 +474,7 @@ def custom_root(
     solvers = (_with_residual_check(tangent_solve), _with_residual_check(transpose_solve or tangent_solve))
     root = _Root(f, found, *solvers)
     x = root.unknown(root.call(*tree.leaves(found), *root.captured))
+    settle(f, x)
     return (x, aux) if has_aux else x
 
 
@@ -580,12 +584,15 @@ def fixed_point(
         (3.0, 0.166666666667)
     """
     check_callable("fixed_point", f)
+    f = isolated(f, params) if is_in_transform() else f
     check_functions("fixed_point", solver=solver)
 
     def residual(x: Any) -> Any:
         return run_or_rebuild(f, lambda f: tree.map(operator.sub, f(x, *params), x))
 
-    return custom_root(residual, x0, lambda _, start: solver(lambda x: f(x, *params), start), tangent_solve)
+    found = custom_root(residual, x0, lambda _, start: solver(lambda x: f(x, *params), start), tangent_solve)
+    settle(f, found, *params)
+    return found
 
 
 def _transposed_derivative(fun: Callable[[Any], Any], x: PyTree, ct: PyTree) -> PyTree:

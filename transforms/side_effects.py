@@ -116,7 +116,7 @@ class SideEffects:
         """Call the function with the solution; keep what it leaves that depends on traced values."""
         if is_in_transform() and not self.was_written and self._is_as_before():
             return  # outside of transforms, calls may have written to views of objects
-        found = self._state()
+        found, self._may_differ = self._state(), True
         self._restore(self._before)
         self.fun(*args, **kwargs)
         for holder, before, values, new in zip(self._holders, self._before, found, self._state(), strict=True):

@@ -13,7 +13,7 @@ import numpy as np
 
 import funcgrad.numpy as fnp
 from funcgrad import backend
-from funcgrad.core import plain_value
+from funcgrad.core import is_in_transform, plain_value
 from funcgrad.numpy.creation import as_value
 from funcgrad.optional import import_scipy
 from funcgrad.scipy.optimize.implicit import (
@@ -27,6 +27,7 @@ from funcgrad.scipy.optimize.implicit import (
     with_fields,
 )
 from funcgrad.transforms.products import jvp
+from funcgrad.transforms.side_effects import isolated, settle
 from funcgrad.transforms.transformed import check_callable
 from funcgrad.typing import ArrayLike
 
@@ -111,7 +112,8 @@ def _solve_elementwise(
 ) -> Any:
     call, init = f"optimize.elementwise.{name}", tuple(init)
     check_callable(call, f)
-    f, args = by_position(f, as_args(further[0], unpacks=True), further[1])
+    given = isolated(f, further) if is_in_transform() else f
+    f, args = by_position(given, as_args(further[0], unpacks=True), further[1])
     routine = getattr(import_scipy(call, "scipy.optimize.elementwise"), name)
     options = {"tolerances": tolerances, "maxiter": maxiter, "callback": callback}
 
@@ -128,6 +130,7 @@ def _solve_elementwise(
     known = [x for x in args if backend.namespace_of(plain_value(x)) is np]  # JAX may know an element only later
     success = reduce(fnp.logical_or, map(fnp.isnan, known), found.facts["success"])  # where NaN, the solution is, too
     x = differentiable_root(call, lambda x: solved(x, *args), found, success, one_by_one)
+    settle(given, x, *as_args(further[0], unpacks=True), **(further[1] or {}))
     alone = type(found.result) is not list
     ends = {name: found.result[name] for name in ("bracket", "f_bracket") if alone}
     kind = import_scipy(call).OptimizeResult
