@@ -22,9 +22,18 @@ from funcgrad.numpy_code.functions import assigned_variables
 from funcgrad.numpy_code.libraries import package_of
 from funcgrad.numpy_code.metaclasses import members_of
 from funcgrad.numpy_code.object_views import fetched_attributes, has_rebuilt_class
-from funcgrad.numpy_code.reachable import DATA, contents, in_slots, is_of_library, named_values, slots_of
+from funcgrad.numpy_code.reachable import (
+    DATA,
+    contents,
+    in_slots,
+    is_of_library,
+    named_values,
+    names_in,
+    slots_of,
+)
 from funcgrad.numpy_code.rebuilding import SelfRebuilding
 from funcgrad.numpy_code.replacements import current_run
+from funcgrad.numpy_code.scope import globals_object
 from funcgrad.shared_state import write_lock
 from funcgrad.writable import is_buffer, refresh_views, root_of
 
@@ -169,9 +178,7 @@ def _reached(roots: Iterable[Any]) -> Iterator[Any]:
 
 def _inside(value: Any, kind: type) -> list[Any]:
     if kind is FunctionType:
-        # what functions that it names can reach would be whole packages
-        named = () if is_of_library(value) else [x for x in named_values(value) if type(x) is not FunctionType]
-        return [*_assigned_cells(value), *contents(value), *named]
+        return [*_assigned_cells(value), *contents(value), *_named_objects(value)]
     if kind is Tracer or kind is MethodType:
         return [root_of(value)] if kind is Tracer else [value.__func__, value.__self__]
     if kind is CellType or kind is _Slots:
@@ -190,6 +197,17 @@ def _inside(value: Any, kind: type) -> list[Any]:
     elif isinstance(value, (list, tuple, set, deque)):
         found += islice(iter(value), _MOST_ITEMS)
     return found
+
+
+def _named_objects(fun: FunctionType) -> list[Any]:
+    """Return the global objects that a program's function names. Functions among them can reach whole packages."""
+    if is_of_library(fun):
+        return []
+    rebuilt = globals_object(fun.__globals__)
+    if rebuilt is None:
+        return [x for x in named_values(fun) if type(x) is not FunctionType]
+    real = {name: rebuilt.real[name] for name in names_in(fun.__code__) if name in rebuilt.real}
+    return [rebuilt[name] for name, x in real.items() if not issubclass(type(x), (FunctionType, ModuleType, type))]
 
 
 def _assigned_cells(fun: FunctionType) -> list[CellType]:
