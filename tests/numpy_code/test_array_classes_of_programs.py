@@ -646,6 +646,7 @@ def test_methods_of_ndarray_called_by_name():
     assert hessian(f)(0.3) == pytest.approx(21.0 * (4.0 * math.exp(0.6) + 16.0 * math.exp(1.2)), rel=1e-12)
 
 
+@pytest.mark.counts  # it writes to an array that a call has made
 def test_methods_of_ndarray_called_by_name_with_traced_values():
     def f(x):
         a = np.ndarray(3)

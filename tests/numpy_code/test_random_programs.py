@@ -4,6 +4,7 @@ import pytest
 from numpy_programs.random_programs import judged, program_of, text_of
 
 
+@pytest.mark.counts  # they write to arrays that a call has made, which must not be shared
 @pytest.mark.parametrize("seed", range(60))
 def test_derivatives_of_random_programs(seed):
     text = text_of(seed)
