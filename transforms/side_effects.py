@@ -164,6 +164,12 @@ def settle(fun: Any, *args: Any, **kwargs: Any) -> None:
         effects.settle(args, kwargs)
 
 
+def settle_each(functions: Iterable[Any], x: Any, args: tuple[Any, ...]) -> None:
+    """Let a function and its derivatives leave behind what their calls at ``x``, the solution, leave."""
+    for fun in functions:
+        settle(fun, x, *args)
+
+
 def _reached(roots: Iterable[Any]) -> Iterator[Any]:
     """Yield what a program's function can change, the nearest first: variables, attributes, containers, arrays."""
     waiting, seen = deque(roots), {}

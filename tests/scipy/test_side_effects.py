@@ -44,6 +44,14 @@ class Model:
         self.calls += 1
         return self.cache * x**2 + x - 2.0
 
+    def line_slope(self, x):
+        self.weight = math.exp(self.a)
+        return 2 * self.weight * x + 1.0
+
+    def pair_slope(self, p):
+        self.weight = math.exp(self.a)
+        return np.array([[1.0, 0.0], [-1.0, 1.0]])
+
     def loss(self, p):
         self.note(p[0])
         return (p[0] - self.cache) ** 2 + (p[1] - self.buffer[0] * self.a) ** 2
@@ -100,6 +108,14 @@ SOLVERS = {
     ),
     "leastsq": lambda m: optimize.leastsq(m.pair, START)[0][1],
     "least_squares": lambda m: optimize.least_squares(m.pair, START, xtol=1e-14).x[1],
+    "least_squares, a given Jacobian": lambda m: (
+        optimize.least_squares(m.pair, START, jac=m.pair_slope, xtol=1e-14).x[1] + m.weight
+    ),
+    "root, a given Jacobian": lambda m: optimize.root(m.pair, START, jac=m.pair_slope).x[1] + m.weight,
+    "newton, a given slope": lambda m: optimize.newton(m.line, 1.0, fprime=m.line_slope) + m.weight,
+    "root_scalar, a given slope": lambda m: (
+        optimize.root_scalar(m.line, x0=1.0, fprime=m.line_slope, method="newton").root + m.weight
+    ),
     "curve_fit": lambda m: optimize.curve_fit(lambda x, p: m.line(p) * x, np.arange(3.0), np.arange(3.0))[0][0],
     "root": lambda m: optimize.root(m.pair, START).x[1],
     "an array that is returned": lambda m: optimize.root(m.in_array, START).x[1] + m.buffer[0] + m.buffer[1],

@@ -27,7 +27,7 @@ from funcgrad.shared_state import active_traces
 from funcgrad.transforms.closures import RecordedClosure
 from funcgrad.transforms.gradients import grad
 from funcgrad.transforms.jacobians import jacrev
-from funcgrad.transforms.side_effects import isolated, settle
+from funcgrad.transforms.side_effects import isolated, settle, settle_each
 from funcgrad.transforms.stopping import stop_gradient
 
 #: Largest distance to the limit of an active constraint, relative to ``1 + abs(value)``; SciPy's methods come so near.
@@ -75,8 +75,7 @@ def as_constraints(constraints: Any) -> list[Constraint]:
 
 def settle_all(functions: Sequence[Any], args: tuple[Any, ...], constraints: list[Constraint], x: Any) -> None:
     """Let functions and constraints leave behind what their calls at ``x``, the minimum, leave."""
-    for fun in functions:
-        settle(fun, x, *args)
+    settle_each(functions, x, args)
     for one in constraints:
         settle(one.fun, x, *one.args)
 

@@ -135,7 +135,7 @@ def _squares(
     """Compute ``least_squares``; ``options`` holds the arguments that only SciPy needs."""
     call = "optimize.least_squares"
     check_callable(call, fun)
-    fun = isolated(fun, args)
+    fun, jac = isolated(fun, args), isolated(jac, args) if callable(jac) else jac
     size = int(fnp.size(x0))
     within = limits(bounds, size)
     fixed = are_fixed(bounds, within)
@@ -157,9 +157,11 @@ def _squares(
     found = search(call, residuals, args, (x0, None if fixed else within), solve, guess)
     if fixed and not depends((found.x, residuals(found.x, *args))):
         settle(fun, found.x, *args[0], **args[1])
+        settle(jac, found.x, *args[0], **args[1])
         return found.result
     best = fitted(call, lambda x: fnp.ravel(as_value(residuals(x, *args))), found, within, loss, scale)
     settle(fun, best.x, *args[0], **args[1])
+    settle(jac, best.x, *args[0], **args[1])
     return best
 
 

@@ -27,7 +27,7 @@ from funcgrad.scipy.optimize.implicit import (
     with_fields,
 )
 from funcgrad.transforms.products import jvp
-from funcgrad.transforms.side_effects import isolated, settle
+from funcgrad.transforms.side_effects import isolated, settle, settle_each
 from funcgrad.transforms.transformed import check_callable
 from funcgrad.typing import ArrayLike
 
@@ -188,6 +188,7 @@ def newton(
     call, args = "optimize.newton", as_args(args, unpacks=True)
     check_callable(call, func)
     func = isolated(func, args)
+    fprime, fprime2 = (isolated(d, args) if callable(d) else d for d in (fprime, fprime2))
     optimize = import_scipy(call)
     several = size(x0) > 1
 
@@ -214,13 +215,13 @@ def newton(
     found = search(call, func, args, (x0, x1), solve, as_value(x0))
     if not several:
         root, result = _root_of(call, func, args, found)
-        settle(func, root, *args)
+        settle_each((func, fprime, fprime2), root, args)
         return (root, result) if full_output else root
     if not depends((found.x, func(found.x, *args))):
-        settle(func, found.x, *args)
+        settle_each((func, fprime, fprime2), found.x, args)
         return found.result["whole"] if full_output else found.x
     root = differentiable_root(call, lambda x: func(x, *args), found, found.facts["converged"], one_by_one)
-    settle(func, root, *args)
+    settle_each((func, fprime, fprime2), root, args)
     return Roots(root, found.facts["converged"], found.facts["zero_der"]) if full_output else root
 
 
@@ -279,6 +280,7 @@ def root_scalar(
     call, args = "optimize.root_scalar", as_args(args)
     check_callable(call, f)
     f = isolated(f, args)
+    fprime, fprime2 = (isolated(d, args) if callable(d) else d for d in (fprime, fprime2))
     optimize = import_scipy(call)
     together = any(flag is not None and not callable(flag) and bool(flag) for flag in (fprime, fprime2))
     settings = {"xtol": xtol, "rtol": rtol, "maxiter": maxiter, "options": options}
@@ -307,7 +309,7 @@ def root_scalar(
 
     guess = x0 if x0 is not None else 0.0 if bracket is None else 1.0 * bracket[0]
     root, result = _root_of(call, value, args, search(call, f, args, (bracket, x0, x1), solve, guess))
-    settle(f, root, *args)
+    settle_each((f, fprime, fprime2), root, args)
     return result
 
 
