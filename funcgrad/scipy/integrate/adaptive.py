@@ -342,9 +342,11 @@ def _hoist_closure(
 
 def _point_between(a: Any, b: Any) -> Any:
     """Return a constant point between the limits."""
-    low, high = [fnp.where(fnp.isfinite(end), end, 0.0) for end in stop_gradient([as_value(a), as_value(b)])]
-    low = fnp.where(fnp.isfinite(a), low, high - 1.0)
-    return 0.5 * (low + fnp.where(fnp.isfinite(b), high, low + 2.0))
+    ends = [as_value(a), as_value(b)]
+    xp = np if is_plain(*ends) else fnp  # plain numbers take a tenth of the time so
+    low, high = [xp.where(xp.isfinite(end), end, 0.0) for end in (ends if xp is np else stop_gradient(ends))]
+    low = xp.where(xp.isfinite(a), low, high - 1.0)
+    return 0.5 * (low + xp.where(xp.isfinite(b), high, low + 2.0))
 
 
 def nquad(

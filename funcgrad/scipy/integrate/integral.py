@@ -23,11 +23,13 @@ from funcgrad.numpy.plain_values.peeking import is_plain
 from funcgrad.numpy_code.rebuilding import run_or_rebuild
 from funcgrad.optional import import_scipy
 from funcgrad.reverse import backward, complete_derivatives, record_function
+from funcgrad.scipy.integrate.nodes import Sampled, rule_of_quad, rule_of_quad_vec
 from funcgrad.scipy.integrate.together import integrate_together, options_of_quad_vec
 from funcgrad.transforms.closures import example_by_example
 from funcgrad.transforms.products import evaluate_jvp
 from funcgrad.transforms.stopping import stop_gradient
 from funcgrad.transforms.transformed import raise_funcgrad_error
+from funcgrad.transforms.vectorize import vmap
 
 #: Values of the weights at a point ``x`` for their parameter, by SciPy's name: weights with values at finite limits.
 _WEIGHTS: dict[str, Callable[[Any, Any], Any]] = {
@@ -127,14 +129,15 @@ class _Integrals:
     def _compute(self, *values: Any) -> list[Any]:
         a, b, *leaves = _plain_values(*values)
         options = {name: value for name, value in self.options.items() if name != "complex_func"}
-        return integrate_together(self._plain_parts(leaves), a, b, self.count, options, self.points)
+        return integrate_together(self._sampled(leaves), a, b, self.count, options, self.points)
 
-    def _plain_parts(self, leaves: Any) -> Callable[[Any], list[np.ndarray]]:
+    def _sampled(self, leaves: Any) -> Sampled:
         """Return the values of all parts as a function of ``x``."""
         leaves = [_in_double_precision(leaf) for leaf in leaves]
+        parts = lambda x: self.parts(x, *leaves)
 
-        def plain(x: Any) -> list[np.ndarray]:
-            found = [shallow_copy(y) for y in self.parts(x, *leaves)]
+        def plain(found: list[Any]) -> list[np.ndarray]:
+            found = [shallow_copy(y) for y in found]
             for y in found:
                 if isinstance(y, Tracer):
                     raise NotDifferentiableError(
@@ -143,7 +146,7 @@ class _Integrals:
                     )
             return [np.asarray(y) for y in found]
 
-        return plain
+        return Sampled(lambda x: plain(parts(x)), lambda xs: plain(vmap(parts)(xs)))
 
     def _fwd(self, *values: Any) -> tuple[list[Any], Any]:
         return list(self(*values)), values
@@ -261,7 +264,7 @@ class Integral(_Integrals):
 
     def _compute(self, *values: Any) -> list[Any]:
         a, b, *leaves = _plain_values(*values)
-        parts = self._plain_parts(leaves)
+        parts = self._sampled(leaves)
         found = self._by_scipy(parts, a, b)
         if self.records:
             with np.errstate(all="ignore"):
@@ -270,7 +273,7 @@ class Integral(_Integrals):
                         parts(self._inside(end, other))
         return found
 
-    def _by_scipy(self, parts: Callable[[Any], list[np.ndarray]], a: Any, b: Any) -> list[Any]:
+    def _by_scipy(self, parts: Sampled, a: Any, b: Any) -> list[Any]:
         integrate = import_scipy("integrate.quad", "scipy.integrate")
         options = dict(self.options)
         may_be_complex = options.pop("complex_func", False)
@@ -278,10 +281,13 @@ class Integral(_Integrals):
         if middle.shape and "weight" in options:
             return [*integrate_together(parts, a, b, 1, options, self.points), np.float64(0.0)]
         if middle.shape or "norm" in options:  # only the public ``quad_vec`` sets a norm
+            parts.foresee(*rule_of_quad_vec(float(a), float(b), self.points, options.get("quadrature")))
             value, error = integrate.quad_vec(
                 lambda x: parts(x)[0], float(a), float(b), points=self.points, **options_of_quad_vec(options)
             )[:2]
             return [value, np.float64(error)]
+        if "weight" not in options:
+            parts.foresee(*rule_of_quad(float(a), float(b), self.points))
         is_complex = may_be_complex and middle.dtype.kind == "c"
         if is_complex:
             options["complex_func"] = True

@@ -10,7 +10,7 @@ coarse where another part needed a fine one is integrated again over the finest 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -18,19 +18,20 @@ import numpy as np
 
 from funcgrad.numpy.plain_values.peeking import warn
 from funcgrad.optional import import_scipy
+from funcgrad.scipy.integrate.nodes import Sampled, rule_of_quad, rule_of_quad_vec
 
 Fun = Callable[[float], Any]
 
 
 def integrate_together(
-    fun: Callable[[float], Sequence[np.ndarray]], a: float, b: float, count: int, options: dict[str, Any], points: Any
+    sampled: Sampled, a: float, b: float, count: int, options: dict[str, Any], points: Any
 ) -> list[Any]:
-    """Integrate the first ``count`` parts of ``fun`` from ``a`` to ``b``; the other parts only help to divide.
+    """Integrate the first ``count`` parts of a function from ``a`` to ``b``; the other parts only help to divide.
 
     Numbers are integrated by ``quad``, arrays by ``quad_vec``.
 
     Args:
-        fun: returns a list of parts for a number.
+        sampled: the function.
         a: the lower limit.
         b: the upper limit.
         count: the number of parts to integrate.
@@ -39,9 +40,8 @@ def integrate_together(
     """
     a, b = float(a), float(b)  # they may be arrays of JAX, which no dictionary takes as keys
     if b < a:
-        return [-value for value in integrate_together(fun, b, a, count, options, points)]
+        return [-value for value in integrate_together(sampled, b, a, count, options, points)]
     options = {name: value for name, value in options.items() if name != "full_output"}
-    sampled = _Sampled(fun)
     forms = [(part.shape, part.dtype.kind == "c") for part in sampled(_middle(a, b))]
     parts = [_components(sampled, i, *form, options) for i, form in enumerate(forms)]
     alone = [[one.integrate(a, b, points) for one in components] for components in parts]
@@ -69,26 +69,6 @@ def _is_coarse(own: np.ndarray, finest: np.ndarray) -> bool:
     return bool((np.diff(own)[within] > _COARSE * np.diff(finest)).any())
 
 
-class _Sampled:
-    """``fun``, whose results are kept up to ``limit`` bytes: the parts are integrated one after the other."""
-
-    limit = 100_000_000  # like the cache of ``quad_vec``
-
-    def __init__(self, fun: Callable[[float], Sequence[np.ndarray]]) -> None:
-        self.fun = fun
-        self.known: dict[float, Sequence[np.ndarray]] = {}
-        self.size = 0
-
-    def __call__(self, x: float) -> Sequence[np.ndarray]:
-        found = self.known.get(x)
-        if found is None:
-            found = self.fun(x)
-            self.size += sum(part.nbytes for part in found)
-            if self.size <= self.limit:
-                self.known[x] = found
-        return found
-
-
 class _Found(NamedTuple):
     """Integral of a function; the division of the interval, in the variable of ``_inner_points``; a warning or None."""
 
@@ -100,10 +80,12 @@ class _Found(NamedTuple):
 class _Number:
     """A real function that ``quad`` integrates."""
 
-    def __init__(self, fun: Fun, options: dict[str, Any]) -> None:
-        self.fun, self.options = fun, options
+    def __init__(self, sampled: Sampled, fun: Fun, options: dict[str, Any]) -> None:
+        self.sampled, self.fun, self.options = sampled, fun, options
 
     def integrate(self, a: float, b: float, points: Any) -> _Found:
+        if "weight" not in self.options:
+            self.sampled.foresee(*rule_of_quad(a, b, points))
         quad = import_scipy("integrate.quad", "scipy.integrate").quad
         value, _, info, *message = quad(self.fun, a, b, points=points, full_output=1, **self.options)
         return _Found(value, _division(info, a, b), message[0] if message else None)
@@ -116,7 +98,7 @@ class _Number:
             by = _algebraic_weight(options.pop("weight"), a, b, *options.pop("wvar"))
             fun, weight = lambda x: self.fun(x) * by(x), ""
         options["limit"] = options.get("limit", 50) + len(edges) + 2
-        over = _Number(fun, options).integrate
+        over = _Number(self.sampled, fun, options).integrate
         if weight:  # SciPy takes either a weight or points
             pieces = [over(low, high, None) for low, high in pairwise([a, *edges, b])]
         elif math.isfinite(b - a):
@@ -133,10 +115,11 @@ class _Number:
 class _Array:
     """A function that ``quad_vec`` integrates."""
 
-    def __init__(self, fun: Fun, options: dict[str, Any]) -> None:
-        self.fun, self.options = fun, options_of_quad_vec(options)
+    def __init__(self, sampled: Sampled, fun: Fun, options: dict[str, Any]) -> None:
+        self.sampled, self.fun, self.options = sampled, fun, options_of_quad_vec(options)
 
     def integrate(self, a: float, b: float, points: Any) -> _Found:
+        self.sampled.foresee(*rule_of_quad_vec(float(a), float(b), points, self.options.get("quadrature")))
         quad_vec = import_scipy("integrate.quad_vec", "scipy.integrate").quad_vec
         value, _, info = quad_vec(self.fun, float(a), float(b), points=points, full_output=True, **self.options)
         return _Found(value, np.unique(info.intervals), None)
@@ -154,15 +137,15 @@ def options_of_quad_vec(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _components(
-    sampled: _Sampled, i: int, shape: tuple[int, ...], is_complex: bool, options: dict[str, Any]
+    sampled: Sampled, i: int, shape: tuple[int, ...], is_complex: bool, options: dict[str, Any]
 ) -> list[_Number | _Array]:
     """Return the functions that SciPy integrates for part ``i``: real numbers, or arrays unless there is a weight."""
     if "norm" in options or (shape and "weight" not in options):
-        return [_Array(lambda x: sampled(x)[i], options)]
+        return [_Array(sampled, lambda x: sampled(x)[i], options)]
     if not shape and not is_complex:
-        return [_Number(lambda x: float(sampled(x)[i]), options)]
+        return [_Number(sampled, lambda x: float(sampled(x)[i]), options)]
     return [
-        _Number(lambda x, j=j, sides=sides: getattr(sampled(x)[i].flat[j], sides), options)  # type: ignore[misc]
+        _Number(sampled, lambda x, j=j, sides=sides: getattr(sampled(x)[i].flat[j], sides), options)  # type: ignore[misc]
         for j in range(math.prod(shape))
         for sides in (("real", "imag") if is_complex else ("real",))
     ]

@@ -14,6 +14,7 @@ import funcgrad.numpy as fnp
 from funcgrad import check_grads, grad, hessian, jacfwd, jacrev, jit, jvp, vjp, vmap
 from funcgrad.errors import BranchError, ConversionError, InputError, NotDifferentiableError
 from funcgrad.scipy import integrate
+from funcgrad.scipy.integrate import nodes
 
 
 def test_plain_values_match_scipy():
@@ -690,3 +691,81 @@ def test_integrals_in_a_thread_of_the_function():
     with pytest.raises(NotDifferentiableError, match="Pass the value in args"):
         grad(mixed)(2.0)
     assert grad(passed)(2.0) == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize(
+    ("limits", "options"),
+    [
+        ((0.0, 2.0), {}),
+        ((2.0, 0.0), {}),
+        ((0.3, np.inf), {}),
+        ((np.inf, 0.3), {}),
+        ((-np.inf, 0.3), {}),
+        ((-np.inf, np.inf), {}),
+        ((0.0, 2.0), {"points": [1.5, 0.7, 1.5, 3.0]}),
+    ],
+)
+@pytest.mark.parametrize("routine", ["quad", "quad_vec"])
+def test_nodes_that_scipy_asks_for_are_foreseen(routine, limits, options):
+    """All nodes are evaluated at once, but the first, which tells what kind of results is right."""
+    f = lambda x: np.exp(-3 * (x - 0.6) ** 2) * np.sqrt(np.abs(x - 0.4) + 0.01)
+    alone, at_once = [], []
+    sampled = nodes.Sampled(
+        lambda x: alone.append(x) or [np.asarray(f(x))], lambda x: at_once.append(len(x)) or [np.asarray(f(x))]
+    )
+    if routine == "quad":
+        sampled.foresee(*nodes.rule_of_quad(*limits, options.get("points")))
+    else:
+        options = {"quadrature": "gk15"} if options else {}
+        sampled.foresee(*nodes.rule_of_quad_vec(*limits, None, options.get("quadrature")))
+    sampled(0.5)
+    got = getattr(scipy.integrate, routine)(lambda x: sampled(x)[0][()], *limits, **options)[0]
+    want = getattr(scipy.integrate, routine)(f, *limits, **options)[0]
+    np.testing.assert_allclose(got, want, rtol=1e-13)
+    assert len(alone) == 1
+    assert sum(at_once) >= 15 * (len(at_once) + 1)  # two intervals at once, but at first
+
+
+def test_integrands_that_branch_are_evaluated_at_once_between_the_branches():
+    """The places are found by halving; they are two here, with different kinds of refusal."""
+    calls = []
+
+    def at_once(x):
+        calls.append(len(x))
+        if ((x < 0.3).any() and (x > 0.3).any()) or ((x < 1.7).any() and (x > 1.7).any()):
+            raise ConversionError("it branches")
+        return [np.where(x < 0.3, 1.0, np.where(x < 1.7, x, -1.0))]
+
+    f = lambda x: np.asarray(at_once(np.array([x]))[0][0])
+    alone = []
+    sampled = nodes.Sampled(lambda x: alone.append(x) or [f(x)], at_once)
+    sampled.foresee(*nodes.rule_of_quad(0.0, 2.0))
+    sampled(1.0)
+    found, _, info = scipy.integrate.quad(lambda x: sampled(x)[0][()], 0.0, 2.0, full_output=True, limit=100)[:3]
+    np.testing.assert_allclose(found, 0.3 + (1.7**2 - 0.3**2) / 2 - 0.3, rtol=1e-8)
+    assert len(alone) < info["neval"] / 10
+    assert len(calls) < info["neval"] / 3
+
+
+def test_integrands_that_cannot_run_at_once_are_evaluated_one_by_one():
+    tried = []
+
+    def at_once(x):
+        tried.append(len(x))
+        raise ConversionError("never")
+
+    sampled = nodes.Sampled(lambda x: [np.sqrt(np.abs(x - 0.3))], at_once)
+    sampled.foresee(*nodes.rule_of_quad(0.0, 2.0))
+    want = scipy.integrate.quad(lambda x: np.sqrt(np.abs(x - 0.3)), 0.0, 2.0)
+    assert scipy.integrate.quad(lambda x: sampled(x)[0], 0.0, 2.0) == want
+    assert 0 < len(tried) < 8
+
+
+def test_kinds_of_results_differ_between_one_node_and_many():
+    """A result of another dtype or shape than that of one number is not used."""
+    for other in (lambda x: np.float32(x), lambda x: np.stack([x, x], 1)):
+        sampled = nodes.Sampled(lambda x: [np.asarray(2.0 * x)], lambda x, other=other: [other(x)])
+        sampled.foresee(*nodes.rule_of_quad(0.0, 2.0))
+        sampled(1.0)
+        f = lambda x, sampled=sampled: sampled(x)[0][()]
+        np.testing.assert_allclose(scipy.integrate.quad(f, 0.0, 2.0)[0], 4.0, rtol=1e-14)
