@@ -1,9 +1,44 @@
 """Helpers of several test files: comparisons of results, values of traced runs, differences, samples."""
 
+from itertools import product
+
 import jax
 import numpy as np
 
 from funcgrad import vjp
+
+
+def in_one_test(arguments):
+    """Run a test with all values of its arguments as one test, and report all failures together.
+
+    For checks of less than a millisecond, which pytest's own work for one test exceeds.
+
+    Args:
+        arguments: values by the name of the argument, or tuples of values by "name, name"; all combinations are run.
+    """
+    choices = [
+        [dict(zip(names.split(", "), value if ", " in names else (value,), strict=True)) for value in values]
+        for names, values in arguments.items()
+    ]
+
+    def decorate(test):
+        def together():
+            runs, missed = list(product(*choices)), []
+            assert runs, "there is nothing to check"
+            for parts in runs:
+                given = {name: value for part in parts for name, value in part.items()}
+                try:
+                    test(**given)
+                except Exception as error:
+                    error.add_note(f"With {', '.join(f'{name}={value!r}' for name, value in given.items())}.")
+                    missed.append(error)
+            if missed:
+                raise ExceptionGroup(f"{len(missed)} of {len(runs)} failed", missed)
+
+        together.__name__, together.__doc__, together.__module__ = test.__name__, test.__doc__, test.__module__
+        return together
+
+    return decorate
 
 
 def close(got, want, rtol=1e-12, atol=None):

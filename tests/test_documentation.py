@@ -14,7 +14,7 @@ from types import ModuleType
 
 import numpy as np
 import pytest
-from helpers import at_least
+from helpers import at_least, in_one_test
 from scripts import ROOT
 from test_completeness import further, public
 
@@ -147,7 +147,7 @@ def avoided(text):
     ]
 
 
-@pytest.mark.parametrize("name", OURS)
+@in_one_test({"name": OURS})
 def test_public_functions_are_documented(name):
     function = OURS[name]
     text = inspect.getdoc(function) or ""
@@ -159,7 +159,7 @@ def test_public_functions_are_documented(name):
     assert avoided(documented(function)) == []
 
 
-@pytest.mark.parametrize("name", OURS | OF_MODULES)
+@in_one_test({"name": OURS | OF_MODULES})
 def test_examples_import_what_they_use(name):
     assert not_imported(inspect.getdoc((OURS | OF_MODULES)[name]) or "") == []
 

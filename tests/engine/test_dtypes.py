@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import scipy
-from helpers import at_least
+from helpers import at_least, in_one_test
 from ml_dtypes import bfloat16, int4  # they come with JAX
 from operations import cases
 from operations.comparing import assert_all_close, assert_like, assert_transposed
@@ -581,9 +581,13 @@ BESIDE = {
 }
 
 
-@pytest.mark.parametrize("name", [name for name in REFUSED if name != "numbers as objects"])
-@pytest.mark.parametrize("mode", ["reverse", "forward", "vmap", "nested"])
-@pytest.mark.parametrize("operation", BESIDE)
+@in_one_test(
+    {
+        "name": [name for name in REFUSED if name != "numbers as objects"],
+        "mode": ["reverse", "forward", "vmap", "nested"],
+        "operation": BESIDE,
+    }
+)
 def test_functions_raise_for_nonnumeric_arrays_beside_tracers(operation, mode, name):
     run = {
         "reverse": lambda fun: vjp(fun, X),

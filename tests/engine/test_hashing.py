@@ -7,6 +7,7 @@ import weakref
 import numpy as np
 import pytest
 import toolz
+from helpers import in_one_test
 
 import funcgrad.numpy as fnp
 from funcgrad import grad, jvp, linearize, trace, vjp, vmap
@@ -41,9 +42,7 @@ RUNS = {
 }
 
 
-@pytest.mark.parametrize("x", [1.0, np.ones(2)], ids=["number", "array"])
-@pytest.mark.parametrize("run", RUNS)
-@pytest.mark.parametrize("key", KEYS)
+@in_one_test({"x": [1.0, np.ones(2)], "run": RUNS, "key": KEYS})
 def test_tracer_as_key_raises(key, run, x):
     def fun(x):
         KEYS[key](x)

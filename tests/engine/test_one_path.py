@@ -7,6 +7,7 @@ from contextlib import nullcontext
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from helpers import in_one_test
 from operations.cases import named_in_errors, rows
 
 import funcgrad.numpy as fnp
@@ -84,7 +85,7 @@ def same(a, b):
     return True if callable(a) or hasattr(a, "__dict__") or hasattr(type(a), "__slots__") else a == b
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.op.name)
+@in_one_test({"row": ROWS})
 def test_watched_run_makes_same_records(row):
     """Fast paths against general rules: a watched run makes the records of the plain run, in the same order."""
     for case in [case for case in row.cases if case.live]:
@@ -242,7 +243,7 @@ def test_results_without_derivative_are_writable():
     assert all(type(ans) is Tracer for ans in results)
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.op.name)
+@in_one_test({"row": ROWS})
 def test_watched_run_gives_same_classes(row):
     """Whether a traced value can be written to a result does not depend on the path that computed the result."""
     for case in [case for case in row.cases if case.live]:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers import in_one_test
 from operations.cases import rows
 
 import funcgrad.numpy as fnp
@@ -404,7 +405,7 @@ def random_step(rng, rank):
     return entries[0] if len(entries) == 1 and rng.random() < 0.7 else tuple(entries)
 
 
-@pytest.mark.parametrize("seed", range(400))
+@in_one_test({"seed": range(400)})
 def test_composed_index_equals_several_indices(seed):
     """Compose steps through an array of several axes, transposes included, until NumPy refuses a step."""
     rng = np.random.default_rng(seed)

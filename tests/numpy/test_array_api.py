@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import scipy
 import sklearn
-from helpers import at_least
+from helpers import at_least, in_one_test
 from operations.names import look_up
 
 import funcgrad.numpy as fnp
@@ -133,7 +133,7 @@ def declared(text):
     return inspect.signature(space["function"])
 
 
-@pytest.mark.parametrize(("name", "text"), DECLARED)
+@in_one_test({"name, text": DECLARED})
 def test_function_signatures_follow_the_standard(name, text):
     ours, theirs = inspect.signature(look_up(fnp, name)), declared(text).parameters.values()
     fixed = [p for p in theirs if p.kind is p.POSITIONAL_ONLY]
@@ -146,7 +146,7 @@ def test_function_signatures_follow_the_standard(name, text):
     ours.bind(*[object() for p in fixed if p.default is p.empty], *many, *[o for o in either if o.default is o.empty])
 
 
-@pytest.mark.parametrize(("name", "text"), DECLARED)
+@in_one_test({"name, text": DECLARED})
 def test_defaults_follow_the_standard(name, text):
     ours = inspect.signature(look_up(fnp, name)).parameters
     for p in declared(text).parameters.values():

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import scipy.special
+from helpers import in_one_test
 from operations import checks
 from operations.cases import Case, kind_of, named_in_errors, random_like, rows
 from operations.names import look_up
@@ -446,9 +447,7 @@ LEFT = {
 }
 
 
-@pytest.mark.parametrize("apply", OPERATORS, ids=lambda f: f.__name__)
-@pytest.mark.parametrize("left", LEFT.values(), ids=LEFT)
-@pytest.mark.parametrize("x", [X, np.float32(X), np.float64(1.5)], ids=["float64", "float32", "scalar"])
+@in_one_test({"apply": OPERATORS, "left": LEFT.values(), "x": [X, np.float32(X), np.float64(1.5)]})
 def test_operand_on_the_left(left, x, apply):
     # NumPy compares and repeats a list next to a scalar as a Python object
     want = apply(np.array(left) if isinstance(left, (list, tuple)) and not np.ndim(x) else left, x)

@@ -4,7 +4,7 @@ import inspect
 
 import numpy as np
 import pytest
-from helpers import at_least
+from helpers import at_least, in_one_test
 
 import funcgrad.numpy as fnp
 from funcgrad import grad
@@ -96,7 +96,7 @@ def has_signature(function):
         return False
 
 
-@pytest.mark.parametrize("name", [name for name in PAIRS if name not in OLDER and has_signature(PAIRS[name][0])])
+@in_one_test({"name": [name for name in PAIRS if name not in OLDER and has_signature(PAIRS[name][0])]})
 def test_signature_matches_numpy(name):
     numpys, own = PAIRS[name]
     same = described(numpys, name) == described(own, name)

@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from helpers import in_one_test
 
 import funcgrad.numpy as fnp
 from funcgrad import grad, jvp, vjp, vmap
@@ -214,16 +215,14 @@ def _silent():
 MODES = pytest.mark.parametrize("mode", [reverse, forward])
 
 
-@MODES
 @pytest.mark.usefixtures("_silent")
-@pytest.mark.parametrize(("name", "args", "expected"), [*KINKS, *OWN], ids=label)
+@in_one_test({"name, args, expected": [*KINKS, *OWN], "mode": [reverse, forward]})
 def test_kink_matches_convention(name, args, expected, mode):
     np.testing.assert_allclose(mode(getattr(fnp, name), *args), expected, rtol=1e-15)
 
 
-@MODES
 @pytest.mark.usefixtures("_silent")
-@pytest.mark.parametrize(("name", "args", "expected"), [*KINKS, *OWN], ids=label)
+@in_one_test({"name, args, expected": [*KINKS, *OWN], "mode": [reverse, forward]})
 def test_kink_of_an_array(name, args, expected, mode):
     """Arrays take other paths than numbers do; the ordinary second element must not change the first."""
     arrays = [np.array([a, 0.7]) for a in args]

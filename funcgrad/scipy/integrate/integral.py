@@ -134,7 +134,9 @@ class _Integrals:
     def _sampled(self, leaves: Any) -> Sampled:
         """Return the values of all parts as a function of ``x``."""
         leaves = [_in_double_precision(leaf) for leaf in leaves]
-        parts = lambda x: self.parts(x, *leaves)
+
+        def parts(x: Any) -> list[Any]:
+            return self.parts(x, *leaves)
 
         def plain(found: list[Any]) -> list[np.ndarray]:
             found = [shallow_copy(y) for y in found]
