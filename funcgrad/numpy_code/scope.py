@@ -25,6 +25,7 @@ from funcgrad.core import Tracer
 from funcgrad.numpy.plain_values.concretization import check_text
 from funcgrad.numpy_code.calls import call_name, names_owner, owner_name, source_name, with_calls
 from funcgrad.numpy_code.class_methods import has_methods, methods_of
+from funcgrad.numpy_code.containers import Registry
 from funcgrad.numpy_code.conversions import as_writable
 from funcgrad.numpy_code.joined_texts import format_of, join_of, join_parts
 from funcgrad.numpy_code.libraries import is_mirrored, package_of
@@ -409,7 +410,8 @@ def _rebuilding_eval(run: Callable[..., Any]) -> Callable[..., Any]:
         if not isinstance(source, CodeType):
             text = source.strip() if run is eval and isinstance(source, str) else source
             source = compile(text, "<string>", mode)
-        known = local if hasattr(local, "keys") else _found_in(local, source)
+        known = local.as_is() if type(local) is Registry else local
+        known = known if hasattr(local, "keys") else _found_in(local, source)
         code = with_calls(source, replaced_calls({**names.real, **known}))
         return run(code, names, _Lookup(local.real if isinstance(local, Globals) else local, names))
 

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import functools
 import gc
-import operator
 import random
 import sys
 from abc import ABCMeta
-from collections import OrderedDict, UserDict, defaultdict, deque
+from collections import UserDict
 from collections.abc import Callable
 from enum import Enum
 from importlib import import_module
 from types import (
     BuiltinFunctionType,
     FunctionType,
-    MappingProxyType,
     MethodDescriptorType,
     MethodType,
     ModuleType,
@@ -41,6 +39,7 @@ from funcgrad.numpy_code.calls import IdentityCache
 from funcgrad.numpy_code.class_methods import method_of_class
 from funcgrad.numpy_code.classes import class_of, is_namedtuple_class, rebuilt_namedtuple
 from funcgrad.numpy_code.compiled import Factors, is_compiled, python_counterpart, wrap_compiled
+from funcgrad.numpy_code.containers import CONTAINERS, translated_container
 from funcgrad.numpy_code.conversions import ABSTRACT, as_format_string, with_writable_results
 from funcgrad.numpy_code.examples import is_public, with_example_loop
 from funcgrad.numpy_code.functions import has_same_values, rebuild, rebuild_lru_cache, rebuild_singledispatch
@@ -63,10 +62,6 @@ from funcgrad.numpy_code.scope import WatchedNames, globals_object, globals_of, 
 from funcgrad.numpy_code.sparse.objects import replacement_class
 from funcgrad.numpy_code.sparse.recognition import family_replacement, is_sparse_class, is_sparse_family
 from funcgrad.writable import COPY_ON_WRITE, Proxy, is_buffer, make_buffer
-
-#: Types of containers that a program adds entries to while it runs.
-_GROWING = frozenset((dict, list, OrderedDict, defaultdict, deque))
-_CONTAINERS = _GROWING | {tuple, set, frozenset, MappingProxyType}
 
 _FUNCTIONS = (FunctionType, BuiltinFunctionType)
 #: Packages that are not rebuilt, but whose names are replaced.
@@ -104,6 +99,8 @@ class Translator:
         classes: rebuilt classes, by the original class.
         in_progress: classes that are being rebuilt.
         viewers: by class, the function that views an object of this class through the rebuilt class.
+        kept_kinds: classes of known libraries, whose objects stay as they are.
+        unchanged: large containers none of whose members is replaced in any run, with these, by ``id``.
         globals: weak references to the ``Globals`` of modules, by the ``id`` of the module's dictionary.
         imported_globals: the ``Globals`` of modules that Python has imported, by module name.
         modules: replacements for modules, by module name.
@@ -118,6 +115,7 @@ class Translator:
         self.array_attributes: set[str] = set()
         self.functions, self.plans = IdentityCache(), IdentityCache()
         self.closures, self.classes, self.viewers = SmallCache(), LatestCache(), LatestCache()
+        self.kept_kinds, self.unchanged = LatestCache(), SmallCache()
         self.in_progress: dict[type, type] = {}
         self.globals: dict[int, Any] = {}
         self.imported_globals: dict[str, Any] = {}
@@ -165,11 +163,13 @@ class Translator:
             return _method(value, self), False
         if kind in self.viewers:
             return self.owner(value, current_run()), False
+        if kind in self.kept_kinds:
+            return value, True
         if isinstance(value, ModuleType):
             return self._module(value), True
         if isinstance(value, type):
             return self._class(value), True
-        return self._container(value) if kind in _CONTAINERS else self._other(value, kind)
+        return self._container(value) if kind in CONTAINERS else self._other(value, kind)
 
     def memo(self) -> dict[int, tuple[Any, Any]]:
         """Return the replacements of the current run on this level: by ``id``, the value and its replacement."""
@@ -200,7 +200,7 @@ class Translator:
             found.alias = READ_ONLY
         return found
 
-    def _memoise(self, value: Any, found: Any) -> tuple[Any, bool]:
+    def memoise(self, value: Any, found: Any) -> tuple[Any, bool]:
         """Replace ``value`` by ``found`` until the run ends. The memo holds ``value``, so its ``id`` is not reused."""
         self.memo()[id(value)] = value, found
         return found, False
@@ -247,7 +247,7 @@ class Translator:
         elif (closed := self.closures.get(value)) is not None:
             self.closures[value] = whole, closed[1]
         else:
-            self._memoise(value, whole)
+            self.memoise(value, whole)
         return whole, lasts
 
     def _module(self, module: ModuleType) -> ModuleType:
@@ -317,34 +317,7 @@ class Translator:
         if value is sys.modules:
             return _Modules(self), True
         known = self.memo().get(id(value))
-        if known is not None:
-            return known[1], False
-        is_named = isinstance(value, (dict, MappingProxyType))
-        keys, members = (list(value), list(value.values())) if is_named else ([], list(value))  # a registry may grow
-        if all(type(member) in PLAIN_TYPES for member in members) and all(map(_is_plain_key, keys)):
-            return self._unchanged_container(value)
-        self._memoise(value, value)  # it may contain itself
-        found = [self(member)[0] for member in members]
-        names = [key if _is_plain_key(key) else self(key)[0] for key in keys]  # rebuilt code looks these up
-        if all(map(operator.is_, found, members)) and all(map(operator.is_, names, keys)):
-            return self._unchanged_container(value)
-        return self._memoise(value, self._refilled(type(value), value, names, found))
-
-    def _unchanged_container(self, value: Any) -> tuple[Any, bool]:
-        """Return ``value`` itself: what the run puts into the container stays there afterwards, as in a cache."""
-        if type(value) not in _GROWING:
-            return value, False
-        current_run().at_end(functools.partial(_unwrap_buffers, value))
-        return self._memoise(value, value)
-
-    def _refilled(self, kind: type, value: Any, names: list[Any], found: list[Any]) -> Any:
-        if kind is defaultdict:
-            return defaultdict(self(value.default_factory)[0], zip(names, found, strict=True))
-        if kind is MappingProxyType:
-            return MappingProxyType(dict(zip(names, found, strict=True)))
-        if kind in (dict, OrderedDict):
-            return kind(zip(names, found, strict=True))
-        return deque(found, value.maxlen) if kind is deque else kind(found)
+        return translated_container(value, self) if known is None else (known[1], False)
 
     def _other(self, value: Any, kind: type) -> tuple[Any, bool]:
         """Return the replacement for an object that is not a function, class, module, array or container."""
@@ -357,23 +330,26 @@ class Translator:
         name = "random.Random" if issubclass(kind, random.Random) else f"{kind.__module__}.{kind.__name__}"
         rebuilder = _REBUILDERS.get(kind) or _REBUILDERS.get(name)
         if rebuilder is not None:
-            return self._memoise(value, rebuilder(value, self))
+            return self.memoise(value, rebuilder(value, self))
         if name in objects.MAKERS:
-            return self._memoise(value, objects.MAKERS[name](value))
+            return self.memoise(value, objects.MAKERS[name](value))
         rebuild = getattr(kind, "_with_functions", None)
         if rebuild is not None:
-            return self._memoise(value, rebuild(value, lambda part: self(part)[0]))
+            return self.memoise(value, rebuild(value, lambda part: self(part)[0]))
         if kind is np.ufunc and value.__name__.endswith("(vectorized)"):
-            return self._memoise(value, _of_python_function(value, self))
+            return self.memoise(value, _of_python_function(value, self))
         is_ufunc = kind is np.ufunc or kind.__module__ == "scipy.special._multiufuncs"  # the latter hold several ufuncs
         ours = (kernel(value) if is_ufunc else None) or counterpart(value)
         if ours is not value:
             if not _is_distribution_class(kind):
                 return self.replacement(ours), True
             cls = class_of(kind, self, _is_kept)  # a distribution
-            return self._memoise(value, objects.Distribution(ours, make_viewer(kind, cls, self)(value)))
+            return self.memoise(value, objects.Distribution(ours, make_viewer(kind, cls, self)(value)))
         if is_compiled(value, _is_kept_function):
             return _compiled(value, self)
+        if is_kept(module_of(kind)):
+            self.kept_kinds[kind] = None
+            return value, True
         if (
             has_rebuilt_class(value)
             or isinstance(value, Proxy)
@@ -397,18 +373,18 @@ class Translator:
     def _user_object(self, value: Any, kind: type) -> tuple[Any, bool]:
         """Return the replacement for an object of a user's class."""
         if is_namedtuple_class(kind):
-            return self._memoise(value, rebuilt_namedtuple(value, self, _is_kept))
+            return self.memoise(value, rebuilt_namedtuple(value, self, _is_kept))
         cls = class_of(kind, self, _is_kept)
         if cls is kind:
             return value, False
         if issubclass(kind, Enum):
-            return self._memoise(value, cls.view(value))  # type: ignore[attr-defined]
+            return self.memoise(value, cls.view(value))  # type: ignore[attr-defined]
         if issubclass(cls, ArrayObject):
-            return self._memoise(value, array_object(value, cls, self))
+            return self.memoise(value, array_object(value, cls, self))
         viewer = make_viewer(kind, cls, self)
         if not is_mirrored(kind.__module__):
             self.viewers[kind] = viewer
-        return self._memoise(value, viewer(value))
+        return self.memoise(value, viewer(value))
 
 
 class _Modules(UserDict[str, Any]):
@@ -419,18 +395,6 @@ class _Modules(UserDict[str, Any]):
 
     def __getitem__(self, name: str) -> Any:
         return self.translate(self.data[name])[0]
-
-
-def _is_plain_key(key: Any) -> bool:
-    return type(key) in PLAIN_TYPES or (type(key) is tuple and all(map(_is_plain_key, key)))
-
-
-def _unwrap_buffers(container: Any) -> None:
-    """Put arrays in place of the buffers that the run put into a user's container that replaced itself."""
-    places = list(container.items() if isinstance(container, dict) else enumerate(container))
-    for place, value in places:
-        if is_buffer(value):
-            container[place] = np.array(value._val)
 
 
 def _make_read_only(owner: Any, part: Any) -> None:
