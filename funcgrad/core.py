@@ -44,7 +44,7 @@ next_level = itertools.count(1).__next__
 
 ndarray = np.ndarray
 float64 = np.float64
-DOUBLE, SINGLE = np.dtype(float64), np.dtype(np.float32)
+DOUBLE, SINGLE, COMPLEX = np.dtype(float64), np.dtype(np.float32), np.dtype(np.complex128)
 REAL = frozenset((DOUBLE, SINGLE))
 #: Value of ``Tracer.alias`` that marks a value as read-only.
 READ_ONLY: Final = object()

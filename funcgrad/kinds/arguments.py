@@ -17,7 +17,7 @@ from funcgrad.errors import ConversionError, InputError
 from funcgrad.shared_state import pending_refusals
 from funcgrad.writable import CONSTANTS, COPY_ON_WRITE, Proxy, as_buffer, is_buffer, shared_array, writable_result
 
-_NUMBERS = frozenset((bool, int, float, complex, np.float64, np.float32))
+_NUMBERS = frozenset((bool, int, float, complex, np.float64, np.float32, np.complex128))
 #: Further sequences that NumPy converts to arrays, in addition to those of ``backend.is_sequence``.
 _SEQUENCES = (range, array, UserList)
 #: Names of reflected operators that are not the name of the operator with the prefix ``r``.

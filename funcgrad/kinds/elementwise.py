@@ -17,6 +17,7 @@ import numpy as np
 from funcgrad import backend
 from funcgrad.batching import BatchTrace
 from funcgrad.core import (
+    COMPLEX,
     DOUBLE,
     REAL,
     Primitive,
@@ -196,8 +197,8 @@ class _Rules:
         """Plan the VJP of a result that was computed already: return it, the VJP rule, and the saved values."""
         like = backend.shape_and_dtype_of(ans)
         likes: list[Any] = [backend.shape_and_dtype_of(args[i]) for i in traced]
-        # products with dtypes of kind "V", such as bfloat16, and with Python's complex numbers have wider dtypes
-        weak = like[1].kind == "V" or complex in map(type, args)
+        # products with dtypes of kind "V", such as bfloat16, and with Python's complex numbers may have wider dtypes
+        weak = like[1].kind == "V" or (like[1] is not COMPLEX and complex in map(type, args))
         mixed = weak or any(one != like for one in likes)
         plan = self._plans.get((traced, mixed))
         if plan is None:
@@ -277,6 +278,20 @@ def _batch_of(x: Any, y: Any) -> BatchTrace | None:
     return trace if type(other) is ndarray and other.ndim < rank and other.dtype.kind in "fciub" else None
 
 
+#: Types of the values that ``_are_complex`` takes, and kinds of Python's numbers.
+_DOUBLES = frozenset((ndarray, float64, np.complex128))
+_CONSTANTS = {float: DOUBLE, int: DOUBLE, complex: COMPLEX}
+
+
+def _are_complex(v: Any, v_is_traced: bool, w: Any, w_is_traced: bool) -> bool:
+    """Whether an operand is complex, in double precision, the other one so or real; Python's numbers as constants."""
+    first = v.dtype if type(v) in _DOUBLES else None if v_is_traced else _CONSTANTS.get(type(v))
+    second = w.dtype if type(w) in _DOUBLES else None if w_is_traced else _CONSTANTS.get(type(w))
+    if first is COMPLEX:
+        return second is COMPLEX or second is DOUBLE
+    return second is COMPLEX and first is DOUBLE
+
+
 def _rank(x: Any) -> int:
     return x.ndim if type(x) is ndarray else len(backend.shape_of(x))
 
@@ -289,8 +304,11 @@ _SHARED = {
     "CONSTANTS": CONSTANTS,
     "COPY_ON_WRITE": COPY_ON_WRITE,
     "PLAIN": frozenset((ndarray, float, float64)),  # a kernel takes these values of tracers as they are
+    "COMPLEX": COMPLEX,
+    "DOUBLES": _DOUBLES,
     "REAL": REAL,
     "DOUBLE": DOUBLE,
+    "are_complex": _are_complex,
     "aval_of": aval_of,
     "batch_of": _batch_of,
     "zero_dim_doubles": zero_dim_doubles,
@@ -322,7 +340,8 @@ def operation(x, /):
             elif type(v) is Tracer and v.aval is not None:
                 ans = operation(v)
             elif (aval := aval_of(v)) is None{foreign}:
-                return bind_checked(primitive, (x,), {{}})
+                if not ({complex}) or (ans := kernel(v)).dtype is not COMPLEX:
+                    return bind_checked(primitive, (x,), {{}})
             elif type(v) is ndarray or type(v) is float64:
                 ans = kernel(v)
             else:
@@ -358,6 +377,7 @@ def _make_unary(primitive: Primitive, rules: _Rules, operator: Callable[..., Any
     text = _UNARY.format(
         known=" or type(v) is float or (type(v) is ndarray and v.dtype in REAL)" if own else "",
         foreign="" if own else " or aval is float",
+        complex="type(v) in DOUBLES and v.dtype is COMPLEX" if own and not rules.rounds else "False",
         plain=" or type(x) is float" if own and operator is None else "",
         known_pushed="" if own else " and aval is not float",
         plain_pushed=" or type(x) is float" if own else "",
@@ -445,15 +465,16 @@ def operation(x, y):
     v, w = x._val if left else x, y._val if right else y
     if left and right and type(x.aval) is type(y.aval) is tuple:  # the most frequent case: arrays of doubles
         ans = kernel(v, w) if v.size + w.size <= 128 else kernel_in_columns(v, w)
-    elif type(v) in ARRAYS and type(w) in ARRAYS:
-        if not (v.dtype is w.dtype and v.dtype in REAL):
-            return bind_checked(primitive, (x, y), {{}})
+    elif type(v) in ARRAYS and type(w) in ARRAYS and v.dtype is w.dtype and v.dtype in REAL:
         ans = kernel_in_columns(v, w)
     elif type(aval_of(v)) is type(aval_of(w)) is tuple:
         ans = call_lowered(v, w)
+    elif {complex}:
+        ans = plain(v, w)
     else:
         return bind_checked(primitive, (x, y), {{}})
-    if ans.dtype is not v.dtype:
+    dtype = ans.dtype
+    if dtype is not (v.dtype if left else w.dtype) and dtype is not COMPLEX:
         return bind_checked(primitive, (x, y), {{}})
     made, shape = Tracer(), ans.shape
     made._val, made.aval = ans, shape if type(ans) is ndarray and ans.dtype is DOUBLE else None
@@ -461,16 +482,16 @@ def operation(x, y):
     if left and right:
         made._trace, parent, second = x._trace, x.link, y.link
         counter = made._trace.fast_counter or made._trace.counter
-        first_same, second_same = v.shape == shape, w.shape == shape
+        first_same, second_same = v.shape == shape and v.dtype is dtype, w.shape == shape and w.dtype is dtype
         made.link = {record_both_same} if first_same and second_same else {record_both}
     elif left:
         made._trace, parent = x._trace, x.link
         counter = made._trace.fast_counter or made._trace.counter
-        made.link = {record_left_same} if v.shape == shape else {record_left}
+        made.link = {record_left_same} if v.shape == shape and v.dtype is dtype else {record_left}
     else:
         made._trace, parent = y._trace, y.link
         counter = made._trace.fast_counter or made._trace.counter
-        made.link = {record_right_same} if w.shape == shape else {record_right}
+        made.link = {record_right_same} if w.shape == shape and w.dtype is dtype else {record_right}
     return made
 """
 
@@ -595,10 +616,12 @@ def _make_binary(primitive: Primitive, rules: _Rules, operator: Callable[..., An
         "converts": rules.converts,
     }
     records_same = {n + "_same": text for n, text in records.items()}
+    takes_complex = "False" if primitive.impl is not None or rules.powers else "are_complex(v, left, w, right)"
     mixed = made(
         _MIXED,
-        {**records_mixed, **records_same},
+        {**records_mixed, **records_same, "complex": takes_complex},
         "",
+        plain=plain,
         primitive=primitive,
         kernel=kernel,
         kernel_in_columns=in_any_shape,

@@ -75,7 +75,7 @@ def _unpack_traced(
 SHARED = {
     "EMPTY": {},
     "ForwardTrace": ForwardTrace,
-    "NUMPY": frozenset((np.ndarray, float, int, np.float64, np.float32)),
+    "NUMPY": frozenset((np.ndarray, float, int, complex, np.float64, np.float32, np.complex128)),
     "Tracer": Tracer,
     "WEAK": frozenset((float, int)),
     "__name__": __name__,

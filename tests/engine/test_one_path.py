@@ -18,7 +18,16 @@ from funcgrad.extend import elementwise, linear, primitive, source
 from funcgrad.primitives import arithmetic, comparison, products, reductions
 from funcgrad.primitives import elementwise as functions
 from funcgrad.primitives.index_spec import index_from_spec
-from funcgrad.reverse import call_vjp, number_of, operation_of, parents_of, reachable, record_function, saved_by
+from funcgrad.reverse import (
+    backward,
+    call_vjp,
+    number_of,
+    operation_of,
+    parents_of,
+    reachable,
+    record_function,
+    saved_by,
+)
 
 ROWS = [row for row in rows() if any(case.live for case in row.cases)]
 
@@ -105,6 +114,46 @@ def check_records(case):
         if operation == "write":  # it also saves the written positions, in one of two forms, and nothing else
             continue
         assert same(saved, again), (operation, saved, again)
+
+
+OPERANDS = {
+    "complex number": np.complex128(0.3 + 0.7j),
+    "complex array": np.array([0.3 + 0.7j, -1.2 + 0.4j, 0.5 - 0.1j]),
+    "one complex number": np.array([0.6 - 0.2j]),
+    "number": np.float64(1.3),
+    "array": np.array([1.1, 0.4, 0.7]),
+    "single": np.array([1.1 + 1j, 0.4, -0.7], np.complex64),
+    "Python's complex number": 0.2 + 1.5j,
+    "Python's number": 1.7,
+    "Python's integer": 2,
+}
+
+
+@in_one_test(
+    {
+        "apply": [fnp.add, fnp.subtract, fnp.multiply, fnp.divide, fnp.power],
+        "left": OPERANDS,
+        "right": OPERANDS,
+        "traced": [(0,), (1,), (0, 1)],
+    }
+)
+def test_watched_run_of_complex_operands_makes_same_records(apply, left, right, traced):
+    values = [OPERANDS[left], OPERANDS[right]]
+    if any(type(values[i]) is int for i in traced):
+        return
+
+    def records():
+        fun = lambda *leaves: apply(*[leaves[traced.index(i)] if i in traced else values[i] for i in (0, 1)])
+        out, (node,) = record_function(lambda *leaves: [fun(*leaves)], [values[i] for i in traced])
+        return out, operation_of(node), saved_by(node), backward([(node, np.ones_like(out[0]))], len(traced))
+
+    plain, watch = records(), Watch()
+    with blocks.Block(lambda state: state._replace(watcher=watch)):
+        watched = records()
+    assert same(plain, watched), (plain, watched)
+    for ct, i in zip(plain[3], traced, strict=True):
+        assert np.asarray(ct).dtype == np.asarray(values[i]).dtype
+        assert np.shape(ct) == np.shape(values[i])
 
 
 INDICES = {

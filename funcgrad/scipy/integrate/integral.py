@@ -266,6 +266,7 @@ class Integral(_Integrals):
 
     def _compute(self, *values: Any) -> list[Any]:
         a, b, *leaves = _plain_values(*values)
+        a, b = float(a), float(b)  # they may be arrays of JAX, which no dictionary takes as keys
         parts = self._sampled(leaves)
         found = self._by_scipy(parts, a, b)
         if self.records:
@@ -275,7 +276,7 @@ class Integral(_Integrals):
                         parts(self._inside(end, other))
         return found
 
-    def _by_scipy(self, parts: Sampled, a: Any, b: Any) -> list[Any]:
+    def _by_scipy(self, parts: Sampled, a: float, b: float) -> list[Any]:
         integrate = import_scipy("integrate.quad", "scipy.integrate")
         options = dict(self.options)
         may_be_complex = options.pop("complex_func", False)
@@ -283,13 +284,13 @@ class Integral(_Integrals):
         if middle.shape and "weight" in options:
             return [*integrate_together(parts, a, b, 1, options, self.points), np.float64(0.0)]
         if middle.shape or "norm" in options:  # only the public ``quad_vec`` sets a norm
-            parts.foresee(*rule_of_quad_vec(float(a), float(b), self.points, options.get("quadrature")))
+            parts.foresee(*rule_of_quad_vec(a, b, self.points, options.get("quadrature")))
             value, error = integrate.quad_vec(
-                lambda x: parts(x)[0], float(a), float(b), points=self.points, **options_of_quad_vec(options)
+                lambda x: parts(x)[0], a, b, points=self.points, **options_of_quad_vec(options)
             )[:2]
             return [value, np.float64(error)]
         if "weight" not in options:
-            parts.foresee(*rule_of_quad(float(a), float(b), self.points))
+            parts.foresee(*rule_of_quad(a, b, self.points))
         is_complex = may_be_complex and middle.dtype.kind == "c"
         if is_complex:
             options["complex_func"] = True
