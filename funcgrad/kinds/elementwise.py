@@ -279,7 +279,7 @@ def _batch_of(x: Any, y: Any) -> BatchTrace | None:
 
 
 #: Types of the values that ``_are_complex`` takes, and kinds of Python's numbers.
-_DOUBLES = frozenset((ndarray, float64, np.complex128))
+_DOUBLES = frozenset((ndarray, float64, np.complex128, Tracer))
 _CONSTANTS = {float: DOUBLE, int: DOUBLE, complex: COMPLEX}
 
 
@@ -340,7 +340,7 @@ def operation(x, /):
             elif type(v) is Tracer and v.aval is not None:
                 ans = operation(v)
             elif (aval := aval_of(v)) is None{foreign}:
-                if not ({complex}) or (ans := kernel(v)).dtype is not COMPLEX:
+                if not ({complex}) or (ans := (operation if type(v) is Tracer else kernel)(v)).dtype is not COMPLEX:
                     return bind_checked(primitive, (x,), {{}})
             elif type(v) is ndarray or type(v) is float64:
                 ans = kernel(v)
@@ -470,7 +470,7 @@ def operation(x, y):
     elif type(aval_of(v)) is type(aval_of(w)) is tuple:
         ans = call_lowered(v, w)
     elif {complex}:
-        ans = plain(v, w)
+        ans = call_lowered(v, w) if type(v) is Tracer or type(w) is Tracer else plain(v, w)
     else:
         return bind_checked(primitive, (x, y), {{}})
     dtype = ans.dtype
@@ -527,19 +527,24 @@ def operation(x, y):
     return tracer_of(ans, trace, {dx}, {aval})
 """
 
-#: Forward mode for two arrays of one dtype that may broadcast; the first one may be a constant.
+#: Forward mode for two arrays of one dtype that may broadcast, or complex numbers; the first one may be a constant.
 _JVP_MIXED = """
 def operation(x, y):
     left, right = type(x) is Tracer, type(y) is Tracer
     if left and right and x._trace is not y._trace:
         return None
     v, w, trace = x._val if left else x, y._val if right else y, (x if left else y)._trace
-    if not trace.fast or not (type(v) is ndarray or type(w) is ndarray):  # operators may round numbers differently
+    if not trace.fast:
         return None
-    if not (type(v) in ARRAYS and type(w) in ARRAYS and v.dtype is w.dtype and v.dtype in REAL):
-        return None
-    ans = kernel(v, w)
-    if ans.dtype is not v.dtype:
+    if type(v) in ARRAYS and type(w) in ARRAYS and v.dtype is w.dtype and v.dtype in REAL:
+        if type(v) is type(w) is float64:  # operators may round numbers differently
+            return None
+        ans = kernel(v, w)
+        if ans.dtype is not v.dtype:
+            return None
+    elif {complex}:
+        ans = call_lowered(v, w) if type(v) is Tracer or type(w) is Tracer else plain(v, w)
+    else:
         return None
     ct, second = x.tangent if left else None, y.tangent if right else None
     x, y, total = v, w, None
@@ -633,7 +638,10 @@ def _make_binary(primitive: Primitive, rules: _Rules, operator: Callable[..., An
     dx, dy = rules.partial_rules
     tangents = {"dx": dx.forward, "dy": dy.forward}
     tangents |= {f"{total}_and_dy": dy.added_to(total) for total in ("first", "total")}
-    jvp_mixed = made(_JVP_MIXED, tangents, "", kernel=in_any_shape, **rules.functions)
+    in_mixed = {**tangents, "complex": takes_complex}
+    jvp_mixed = made(
+        _JVP_MIXED, in_mixed, "", kernel=in_any_shape, plain=plain, call_lowered=call_lowered, **rules.functions
+    )
     jvp = made(
         _JVP,
         tangents,

@@ -144,8 +144,14 @@ def test_watched_run_of_complex_operands_makes_same_records(apply, left, right, 
 
     def records():
         fun = lambda *leaves: apply(*[leaves[traced.index(i)] if i in traced else values[i] for i in (0, 1)])
-        out, (node,) = record_function(lambda *leaves: [fun(*leaves)], [values[i] for i in traced])
-        return out, operation_of(node), saved_by(node), backward([(node, np.ones_like(out[0]))], len(traced))
+        primals = [values[i] for i in traced]
+        tangents = [np.ones_like(x)[()] for x in primals]
+        out, (node,) = record_function(lambda *leaves: [fun(*leaves)], primals)
+        pulled = backward([(node, np.ones_like(out[0]))], len(traced))
+        pushed = jvp(fun, primals, tangents)[1], jvp(lambda *x: jvp(fun, x, tangents)[1], primals, tangents)[1]
+        cotangents = tuple([np.asarray(ct, np.asarray(x).dtype)[()] for ct, x in zip(pulled, primals, strict=True)])
+        twice = vjp(lambda *x: vjp(fun, *x)[1](np.ones_like(out[0])), *primals)[1](cotangents)
+        return out, operation_of(node), saved_by(node), pulled, pushed, twice
 
     plain, watch = records(), Watch()
     with blocks.Block(lambda state: state._replace(watcher=watch)):
