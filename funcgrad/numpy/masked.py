@@ -651,8 +651,12 @@ def call_method(name: str, operation: Callable[..., Any], args: Any, kwargs: Any
         return getattr(first, name)
     if name in REARRANGING and isinstance(first, Masked):
         return rearranged(operation, *args, **kwargs)
-    if name == "copy":
-        return fnp.copy(first._val)
+    if name == "copy" and isinstance(first, Masked):
+        return first.copy() if kwargs.get("subok", rest[1:] == [True]) else fnp.copy(first._val)
+    if name.endswith("_like") and isinstance(first, Masked):
+        made = operation(first._val, *rest, **kwargs)
+        subok = rest[2 + (name == "full_like") :][:1] or [kwargs.get("subok", True)]
+        return first._like(made, union(first._mask)) if subok[0] and made.shape == first.shape else made
     if name == "result_type":
         return operation(*map(data_of, args))
     return operation(*map(_operand, args), **{key: _operand(x) for key, x in kwargs.items()})

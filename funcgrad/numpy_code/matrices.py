@@ -127,7 +127,7 @@ _OF_OBJECTS = frozenset(
         *_METHODS,
         *_ARRAY_FUNCTIONS,
         *("amax", "amin", "argsort", "around", "clip", "copy", "expand_dims", "flip", "fliplr", "flipud", "moveaxis"),
-        *("atleast_1d", "atleast_2d", "atleast_3d"),
+        *("atleast_1d", "atleast_2d", "atleast_3d", "empty_like", "full_like", "ones_like", "zeros_like"),
         *("ndim", "ptp", "repeat", "result_type", "rot90", "round", "shape", "size", "sort", "swapaxes", "take"),
     )
 )

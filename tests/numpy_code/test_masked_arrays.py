@@ -350,6 +350,12 @@ PROGRAMS = {
     "broadcast": lambda x: (masked(x)[:, None] * x).mean() + (x[:2, None] + masked(x)).std(axis=1).prod(),
     "broadcast_comparisons": lambda x: (masked(x)[:, None] < x).count() * x[0] + ma.add.outer(masked(x), x).mean(),
     "arrays_like_others": lambda x: (ma.zeros_like(masked(x)) + x).sum() + (ma.ones_like(OBSERVED) * x).mean(),
+    "copies_and_arrays_like_others_of_numpy": lambda x: (
+        np.copy(masked(x), subok=True).sum() ** 2
+        + (np.ones_like(masked(x)) * x).mean() * np.copy(masked(x)).mean()
+        + (np.full_like(masked(x), 3.0) * x).prod() * np.zeros_like(masked(x)).count()
+        + (np.ones_like(masked(x), subok=False) * x).prod() * (np.ones_like(masked(x), shape=3) + x[3:]).sum()
+    ),
     "the_masked_number": lambda x: (x * ma.masked).count() * x[0] + (masked(x) - ma.masked).sum(0, keepdims=True).size,
     "the_masked_number_first": lambda x: (
         sum((masked_with(table(x)).count() + 1) * x[0] for masked_with in MASKED_NUMBER_FIRST)
