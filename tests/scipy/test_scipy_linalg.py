@@ -234,6 +234,16 @@ def test_singular_pencils_raise():
         vjp(lambda a: sl.eigvals(a, b), a)
 
 
+@pytest.mark.parametrize("name", ["inv", "cholesky", "eigvals", "svdvals", "pinv", "sqrtm"])
+def test_extended_precision_is_computed_in_double_as_by_scipy(name):
+    def f(a):
+        return np.abs(getattr(sl, name)(a @ a.T)).sum()
+
+    value, slope = jvp(f, (A.astype(np.longdouble),), (A.astype(np.longdouble),))
+    np.testing.assert_allclose((value, slope), jvp(f, (A,), (A,)), rtol=1e-12)
+    assert value.dtype == f(A.astype(np.longdouble)).dtype == np.float64
+
+
 @pytest.mark.filterwarnings("ignore:logm result may be inaccurate:RuntimeWarning")
 def test_logm_of_float32_returns_float64():
     a = np.array([[2.0, 0.3], [0.1, 1.5]], np.float32)
