@@ -96,6 +96,17 @@ APART = {
         (1.0,),
         X,
     ),
+    "lfiltic of one coefficient": (lambda p, x: scipy.signal.lfiltic(B, p, x[:3], x[3:]), (1.0,), X),
+    **{
+        f"lsim{name}": (
+            lambda p, x, name=name: scipy.signal.lsim(
+                ([1.0], [1.0, x[0]]), p * (np.ones(5) if name else x[:5]), np.arange(5.0), interp=not name
+            )[1],
+            (0.0,),
+            X,
+        )
+        for name in ("", " of steps")
+    },
     "roots_jacobi": (lambda p, x: scipy.special.roots_jacobi(4, p, x[0], mu=True), (0.5, -0.5), np.array([0.5])),
     "roots_jacobi of 0": (lambda p, x: scipy.special.roots_jacobi(2, x[0], p), (0.0,), np.array([0.0])),
     "roots_jacobi of one point": (lambda p, x: scipy.special.roots_jacobi(1, p + x[0], p), (0.3,), np.array([0.0])),
