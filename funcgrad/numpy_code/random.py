@@ -193,7 +193,7 @@ def _array(x: Any) -> Any:
 def _shape(size: Any, *parameters: Any) -> Any:
     """Return the shape to request from NumPy; None for one number."""
     shape = np.broadcast_shapes(*[fnp.shape(p) for p in parameters]) if size is None else size
-    return None if shape == () else shape
+    return None if type(shape) is tuple and not shape else shape
 
 
 def _transformed(name: str, parameters: str, standard: tuple[float, ...], of: Callable[..., Any]) -> Any:
