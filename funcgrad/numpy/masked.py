@@ -73,6 +73,8 @@ class Masked(Proxy):
 
     @_mask.setter
     def _mask(self, mask: Any) -> None:
+        if mask is np.ma.nomask:  # written by functions of SciPy
+            mask = None
         # records on the tape refer to an ordinary array, and would see a write to the mask
         self._own, self._shared = fnp.array(mask) if type(mask) is np.ndarray else mask, None
 

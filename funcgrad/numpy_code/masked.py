@@ -151,7 +151,7 @@ def _joining(name: str) -> Callable[..., Any]:
     def made(arrays: Any, *args: Any, **kwargs: Any) -> Any:
         parts = list(map(as_masked, arrays))
         mask = None
-        if any(part._mask is not None for part in parts):
+        if name != "concatenate" or any(part._mask is not None for part in parts):  # NumPy makes a whole mask
             mask = join([mask_array(part) for part in parts], *args, **kwargs)
         return Masked(join([part._val for part in parts], *args, **kwargs), mask)
 

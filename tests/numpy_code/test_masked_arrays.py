@@ -424,6 +424,12 @@ STATISTICS = {
 }
 
 
+@pytest.mark.parametrize("name", ["theilslopes", "siegelslopes", "spearmanr", "kendalltau", "pearsonr"])
+def test_statistics_of_arrays_without_a_mask(name):
+    f = lambda x: getattr(mstats, name)(x, LONGER[::-1])[0] * 1.0
+    np.testing.assert_allclose(grad(f)(LONGER), differences(f, LONGER, 2e-4), rtol=1e-6, atol=1e-7)
+
+
 @pytest.mark.filterwarnings("ignore:`power_divergence` and `chisquare` support for masked")  # SciPy before 1.16
 @pytest.mark.parametrize("name", STATISTICS)
 def test_statistics_of_masked_arrays(name):

@@ -224,6 +224,23 @@ def _response(built: Callable[..., Any]) -> Callable[..., Any]:
     return with_example_loop(lsim, "scipy.signal.lsim")
 
 
+def _shares(built: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap the check of parameters of ``multinomial``, whose last probability is 1 minus the others.
+
+    SciPy computes it so where the sum is not 1, and leaves it as it is where the sum is 1.
+    """
+
+    def call(self: Any, n: Any, p: Any, *args: Any) -> Any:
+        p = fnp.asarray(p)
+        if isinstance(p, Tracer) and p.shape:
+            fixed, rest = own("transforms.stopping").stop_gradient(p), p[..., :-1]
+            moved = fnp.sum(fixed[..., :-1] - rest, axis=-1, keepdims=True)
+            p = fnp.concatenate([rest, fixed[..., -1:] + moved], axis=-1)
+        return built(self, n, p, *args)
+
+    return call
+
+
 def _distance(built: Callable[..., Any], root: bool) -> Callable[..., Any]:
     """Wrap ``minkowski_distance`` and ``minkowski_distance_p``, which add absolute values without a power of 1."""
 
@@ -450,6 +467,7 @@ NUMBERS_APART: dict[tuple[str, str], Callable[[Any], Callable[..., Any]]] = {
     ("scipy.stats._distn_infrastructure", "rv_generic.moment"): _moment,
     ("scipy.stats._morestats", "_yeojohnson_transform"): _wrapper("lmbda", (0, 2), _yeojohnson),
     ("scipy.stats._morestats", "yeojohnson_llf"): _llf_at_zero,
+    ("scipy.stats._multivariate", "multinomial_gen._process_parameters"): _shares,
     ("scipy.stats._stats_py", "_cdf_distance"): _distance_of_samples,
     ("scipy.stats._morestats", "boxcox_llf"): _wrapper("lmb", (0,), _boxcox_llf),
     ("scipy.stats._stats_py", "_power_divergence"): _with_divergence,

@@ -139,6 +139,16 @@ def test_derivative_in_a_parameter_at_numbers_treated_apart(name, p):
     np.testing.assert_allclose(slope, np.sum(want * weights), rtol=1e-5, atol=1e-8)
 
 
+@pytest.mark.parametrize("p", [[0.2, 0.5, 0.3], [0.2, 0.5, 0.4]])
+@pytest.mark.filterwarnings("ignore:Some rows of `p` do not sum to 1")
+def test_the_last_probability_of_multinomial_is_1_minus_the_others(p):
+    for fun in (
+        lambda p: scipy.stats.multinomial.logpmf([1, 2, 1], 4, p),
+        lambda p: scipy.stats.multinomial(5, p).cov()[2, 1],
+    ):
+        np.testing.assert_allclose(grad(fun)(np.array(p)), differences(fun, np.array(p)), rtol=1e-7, atol=1e-9)
+
+
 def test_derivative_in_the_data_stays_that_of_the_branch():
     for name, (fun, numbers, data) in APART.items():
         for p in numbers if data.all() else ():
