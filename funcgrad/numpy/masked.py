@@ -634,12 +634,17 @@ METHODS = frozenset(
 )
 #: Functions of NumPy that are no methods, and keep masks.
 REARRANGING = frozenset(
-    ("atleast_1d", "atleast_2d", "atleast_3d", "expand_dims", "flip", "fliplr", "flipud", "moveaxis", "rot90")
+    (
+        *("atleast_1d", "atleast_2d", "atleast_3d", "expand_dims", "flip", "fliplr", "flipud", "moveaxis"),
+        *("real_if_close", "rot90", "tile"),
+    )
 )
 _ALIASES = {"amax": "max", "amin": "min", "around": "round", "product": "prod"}
 
 
 def _operand(x: Any) -> Any:
+    if type(x) in (list, tuple):
+        return type(x)(map(_operand, x))
     return x.as_operand() if isinstance(x, Masked) else x
 
 
@@ -647,6 +652,8 @@ def call_method(name: str, operation: Callable[..., Any], args: Any, kwargs: Any
     """Compute ``operation``, a function of NumPy, whose first argument is a masked array."""
     name = _ALIASES.get(name, name)
     first, *rest = args
+    if name == "argsort" and not rest:
+        kwargs = {"axis": -1, **kwargs}  # the default of the function, not that of the method
     if name in METHODS and isinstance(first, Masked):
         return getattr(first, name)(*rest, **kwargs)
     if name in ("shape", "ndim", "size"):

@@ -356,6 +356,16 @@ PROGRAMS = {
         + (np.full_like(masked(x), 3.0) * x).prod() * np.zeros_like(masked(x)).count()
         + (np.ones_like(masked(x), subok=False) * x).prod() * (np.ones_like(masked(x), shape=3) + x[3:]).sum()
     ),
+    "functions_of_numpy_that_keep_masks": lambda x: (
+        np.tile(masked(x), 2).prod()
+        + np.real_if_close(masked(x)).sum() ** 2
+        + np.tile(table(x), (1, 1)).mean()
+        + (np.argsort(table(x)) * x[:3]).sum()
+    ),
+    "differences_with_ends": lambda x: (
+        (ma.ediff1d(masked(x), to_end=x[:2], to_begin=ma.masked) ** 2).sum()
+        + ma.angle(masked(x * (1 + 1j * x)), deg=True).prod()
+    ),
     "the_masked_number": lambda x: (x * ma.masked).count() * x[0] + (masked(x) - ma.masked).sum(0, keepdims=True).size,
     "the_masked_number_first": lambda x: (
         sum((masked_with(table(x)).count() + 1) * x[0] for masked_with in MASKED_NUMBER_FIRST)
