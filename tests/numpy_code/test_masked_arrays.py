@@ -364,7 +364,7 @@ PROGRAMS = {
     ),
     "differences_with_ends": lambda x: (
         (ma.ediff1d(masked(x), to_end=x[:2], to_begin=ma.masked) ** 2).sum()
-        + ma.angle(masked(x * (1 + 1j * x)), deg=True).prod()
+        + ma.angle(masked(x * (1 + 1j * x)), deg=True).mean() ** 2 / 100
     ),
     "the_masked_number": lambda x: (x * ma.masked).count() * x[0] + (masked(x) - ma.masked).sum(0, keepdims=True).size,
     "the_masked_number_first": lambda x: (
