@@ -340,8 +340,7 @@ def copy(a: ArrayLike, order: Any = "K", subok: Any = False) -> Array:
         >>> fnp.copy([1.0, 2.0])
         array([1., 2.])
     """
-    a = _without_labels(a)
-    return _copy_in_order(asarray(a), order) if _needs_conversion_here(a) else as_buffer(np.copy(a, order, subok))
+    return array(a, order=order, subok=subok)
 
 
 def _writable_copy(x: Tracer) -> Array:

@@ -73,6 +73,8 @@ class Masked(Proxy):
 
     @_mask.setter
     def _mask(self, mask: Any) -> None:
+        if mask is np.ma.nomask:  # written by functions of SciPy
+            mask = None
         # records on the tape refer to an ordinary array, and would see a write to the mask
         self._own, self._shared = fnp.array(mask) if type(mask) is np.ndarray else mask, None
 
@@ -632,12 +634,17 @@ METHODS = frozenset(
 )
 #: Functions of NumPy that are no methods, and keep masks.
 REARRANGING = frozenset(
-    ("atleast_1d", "atleast_2d", "atleast_3d", "expand_dims", "flip", "fliplr", "flipud", "moveaxis", "rot90")
+    (
+        *("atleast_1d", "atleast_2d", "atleast_3d", "expand_dims", "flip", "fliplr", "flipud", "moveaxis"),
+        *("real_if_close", "rot90", "tile"),
+    )
 )
 _ALIASES = {"amax": "max", "amin": "min", "around": "round", "product": "prod"}
 
 
 def _operand(x: Any) -> Any:
+    if type(x) in (list, tuple):
+        return type(x)(map(_operand, x))
     return x.as_operand() if isinstance(x, Masked) else x
 
 
@@ -645,14 +652,20 @@ def call_method(name: str, operation: Callable[..., Any], args: Any, kwargs: Any
     """Compute ``operation``, a function of NumPy, whose first argument is a masked array."""
     name = _ALIASES.get(name, name)
     first, *rest = args
+    if name == "argsort" and not rest:
+        kwargs = {"axis": -1, **kwargs}  # the default of the function, not that of the method
     if name in METHODS and isinstance(first, Masked):
         return getattr(first, name)(*rest, **kwargs)
     if name in ("shape", "ndim", "size"):
         return getattr(first, name)
     if name in REARRANGING and isinstance(first, Masked):
         return rearranged(operation, *args, **kwargs)
-    if name == "copy":
-        return fnp.copy(first._val)
+    if name == "copy" and isinstance(first, Masked):
+        return first.copy() if kwargs.get("subok", rest[1:] == [True]) else fnp.copy(first._val)
+    if name.endswith("_like") and isinstance(first, Masked):
+        made = operation(first._val, *rest, **kwargs)
+        subok = rest[2 + (name == "full_like") :][:1] or [kwargs.get("subok", True)]
+        return first._like(made, union(first._mask)) if subok[0] and made.shape == first.shape else made
     if name == "result_type":
         return operation(*map(data_of, args))
     return operation(*map(_operand, args), **{key: _operand(x) for key, x in kwargs.items()})

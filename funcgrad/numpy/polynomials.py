@@ -1,8 +1,7 @@
 """NumPy's old polynomial functions and ``poly1d``; the coefficient of the highest power comes first.
 
-For plain values NumPy computes every result. For traced values zeros are trimmed as by NumPy if the numbers are known.
-The whole result is computed before it is trimmed, so the rest has its full derivative, also with respect to
-coefficients that are zero. If the numbers are unknown, or the examples of a ``vmap`` differ, nothing is trimmed.
+For plain values NumPy computes every result. NumPy trims leading zeros; traced ones are kept, because they may have a
+derivative.
 """
 
 from __future__ import annotations
@@ -31,8 +30,7 @@ from funcgrad.numpy.reducing import as_dtype, as_floating
 from funcgrad.numpy.shaping import atleast_1d, result_type
 from funcgrad.numpy.sorting import sort
 from funcgrad.primitives import polynomials as prim
-from funcgrad.primitives.arithmetic import absolute
-from funcgrad.primitives.comparison import equal, less_equal, not_equal, where
+from funcgrad.primitives.comparison import equal, not_equal, where
 from funcgrad.primitives.elementwise import sqrt
 from funcgrad.typing import Array, ArrayLike
 from funcgrad.writable import Proxy
@@ -224,9 +222,6 @@ def polyval(p: ArrayLike, x: ArrayLike) -> Array:
     return prim.evaluate(x, flip(p, 0), basis=prim.MONOMIALS)
 
 
-_NEGLIGIBLE = 1e-8  # NumPy's bound below which coefficients of a remainder count as zero
-
-
 def _accepting_poly1d(fun: _F) -> _F:
     """Let ``fun``, a function of coefficients, take ``poly1d`` objects too and then return them, as in NumPy."""
 
@@ -259,14 +254,6 @@ def _with_equal_lengths(a1: ArrayLike, a2: ArrayLike) -> tuple[Array, Array]:
     return first, second
 
 
-def _count_leading_zeros(a: Array, small: float = 0.0) -> int:
-    """Return how many leading coefficients are known to be at most ``small``; all but one at most."""
-    n = 0
-    while n < backend.shape_of(a)[0] - 1 and is_known_true(less_equal(absolute(getitem(a, n)), small)):
-        n += 1
-    return n
-
-
 @_accepting_poly1d
 def polyadd(a1: ArrayLike, a2: ArrayLike) -> Array:
     """Return the sum of two polynomials.
@@ -297,7 +284,7 @@ def polysub(a1: ArrayLike, a2: ArrayLike) -> Array:
 
 @_accepting_poly1d
 def polymul(a1: ArrayLike, a2: ArrayLike) -> Array:
-    """Return the product of two polynomials, without leading zeros of either.
+    """Return the product of two polynomials; leading coefficients that are 0 are kept if one of the two is traced.
 
     Example:
         >>> fnp.polymul([1.0, 2.0], [1.0, -2.0])
@@ -307,16 +294,15 @@ def polymul(a1: ArrayLike, a2: ArrayLike) -> Array:
         return np.polymul(a1, a2)
     given = (coefficients(a1), coefficients(a2))  # an empty array means the zero polynomial
     a1, a2 = [a if backend.shape_of(a)[0] else np.zeros(1, backend.dtype_of(a)) for a in given]
-    product = signals.convolve(a1, a2)
-    leading = _count_leading_zeros(a1) + _count_leading_zeros(a2)
-    return getitem(product, slice(leading, None)) if leading else product
+    return signals.convolve(a1, a2)
 
 
 @_accepting_poly1d
 def polydiv(u: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
     """Return the quotient and the remainder of two polynomials.
 
-    The remainder loses leading coefficients of at most 1e-8, as in NumPy. ``v`` must not begin with zero.
+    NumPy's remainder loses leading coefficients of at most 1e-8; a traced one has one coefficient less than ``v``.
+    ``v`` must not begin with zero.
 
     Example:
         >>> fnp.polydiv([3.0, 5.0, 2.0], [2.0, 1.0])
@@ -329,19 +315,13 @@ def polydiv(u: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
     rest = as_dtype(u, dtype)
     m, n = backend.shape_of(u)[0] - 1, backend.shape_of(v)[0] - 1
     if m < n:
-        leading = _count_leading_zeros(rest, _NEGLIGIBLE)
-        return as_buffer(np.zeros(1, dtype)), copy(getitem(rest, slice(leading, None)) if leading else rest)
-    scale, found, heads = 1.0 / getitem(v, 0), [], []
+        return as_buffer(np.zeros(1, dtype)), copy(rest)
+    scale, found = 1.0 / getitem(v, 0), []
     for _ in range(m - n + 1):
         found.append(scale * getitem(rest, slice(0, 1)))
-        left = getitem(rest, slice(0, n + 1)) - found[-1] * v
-        heads.append(getitem(left, slice(0, 1)))  # zero up to rounding
+        left = getitem(rest, slice(0, n + 1)) - found[-1] * v  # begins with zero, up to rounding
         rest = concatenate([getitem(left, slice(1, None)), getitem(rest, slice(n + 1, None))])
-    remainder = concatenate([*heads, rest])
-    leading = _count_leading_zeros(remainder, _NEGLIGIBLE)
-    if known_truth(less_equal(absolute(getitem(remainder, 0)), _NEGLIGIBLE)) is None:
-        leading = min(m - n + 1, m)
-    return concatenate(found), getitem(remainder, slice(leading, None)) if leading else remainder
+    return concatenate(found), rest if n else left
 
 
 # ---- derivatives, integrals, fits -------------------------------------------------------------------------------

@@ -16,8 +16,9 @@ import numpy as np
 
 from funcgrad.core import Tracer, describe
 from funcgrad.errors import NoRuleError, NotDifferentiableError
-from funcgrad.numpy import choice, sets
+from funcgrad.numpy import choice, reductions, sets
 from funcgrad.numpy.plain_values.concretization import concrete, constant_array, refuse_conversion, user_line
+from funcgrad.numpy.plain_values.guarded import check_question
 from funcgrad.numpy.ufunc import is_operator
 from funcgrad.numpy.ufuncs import UFUNCS
 from funcgrad.numpy.writes.output import are_constant, call_on_buffers
@@ -130,6 +131,11 @@ def _array2string(a: Tracer, *args: Any, **kwargs: Any) -> str:
     return np.array2string(np.asarray(concrete(a, "numpy.array2string", steers=False)), *args, **kwargs)
 
 
+def _any(a: Any, *args: Any, **kwargs: Any) -> Any:
+    check_question(a, sys._getframe(2).f_globals)
+    return reductions.any(a, *args, **kwargs)
+
+
 def _trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
     """Compute ``numpy.trim_zeros``, which ``numpy.poly1d`` calls to cut leading coefficients and their derivatives.
 
@@ -158,6 +164,7 @@ _WRITING: frozenset[Callable[..., Any]] = frozenset((
     np.savez_compressed,
 ))  # fmt: skip
 _FUNCTIONS: dict[Callable[..., Any], Callable[..., Any]] = {
+    np.any: _any,
     np.array2string: _array2string,
     np.array_repr: lambda arr, *args, **kwargs: repr(arr),
     np.array_str: lambda a, *args, **kwargs: str(a),

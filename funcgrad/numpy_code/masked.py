@@ -151,7 +151,7 @@ def _joining(name: str) -> Callable[..., Any]:
     def made(arrays: Any, *args: Any, **kwargs: Any) -> Any:
         parts = list(map(as_masked, arrays))
         mask = None
-        if any(part._mask is not None for part in parts):
+        if name != "concatenate" or any(part._mask is not None for part in parts):  # NumPy makes a whole mask
             mask = join([mask_array(part) for part in parts], *args, **kwargs)
         return Masked(join([part._val for part in parts], *args, **kwargs), mask)
 
@@ -169,6 +169,16 @@ def _diff(a: Any, n: int = 1, axis: int = -1) -> Any:
         ahead, behind = [(slice(None),) * (axis % a.ndim) + (part,) for part in (slice(1, None), slice(None, -1))]
         a = a[ahead] - a[behind]
     return a
+
+
+def _ediff1d(arr: Any, to_end: Any = None, to_begin: Any = None) -> Any:
+    ends = [[] if end is None else [_whole(end)] for end in (to_begin, to_end)]
+    return _joining("hstack")([*ends[0], _diff(as_masked(arr).ravel()), *ends[1]])
+
+
+def _whole(x: Any) -> Any:
+    """Return ``x``, which may be ``numpy.ma.masked``, as a vector."""
+    return Masked(fnp.zeros(1), np.array([True])) if x is MASKED else as_masked(x).ravel()
 
 
 def _sort(a: Any, axis: Any = -1, *args: Any, **kwargs: Any) -> Any:
@@ -287,7 +297,8 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     **{"anomalies": _of_method("anom"), "product": _of_method("prod"), "round_": _of_method("round")},
     **{"amax": _of_method("max"), "amin": _of_method("min"), "around": _of_method("round")},
     **{"alltrue": Operation("logical_and").reduce, "sometrue": Operation("logical_or").reduce},
-    "angle": Operation("angle"),
+    "angle": lambda z, deg=False: Operation("angle")(z) * (180 / np.pi if deg else 1),
+    "ediff1d": _ediff1d,
     **{name: _of_function(name) for name in ("diag", "diagflat", "expand_dims", "resize")},
     **{"append": _append, "array": array, "asarray": array, "asanyarray": array, "average": _average, "diff": _diff},
     **{"dot": _dot, "filled": _filled, "fix_invalid": _fix_invalid, "getdata": lambda a, subok=True: data_of(a)},

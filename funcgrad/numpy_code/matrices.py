@@ -127,8 +127,22 @@ _OF_OBJECTS = frozenset(
         *_METHODS,
         *_ARRAY_FUNCTIONS,
         *("amax", "amin", "argsort", "around", "clip", "copy", "expand_dims", "flip", "fliplr", "flipud", "moveaxis"),
-        *("atleast_1d", "atleast_2d", "atleast_3d"),
-        *("ndim", "ptp", "repeat", "result_type", "rot90", "round", "shape", "size", "sort", "swapaxes", "take"),
+        *("atleast_1d", "atleast_2d", "atleast_3d", "empty_like", "full_like", "ones_like", "zeros_like"),
+        *(
+            "ndim",
+            "ptp",
+            "real_if_close",
+            "repeat",
+            "result_type",
+            "rot90",
+            "round",
+            "shape",
+            "size",
+            "sort",
+            "swapaxes",
+            "take",
+            "tile",
+        ),
     )
 )
 #: Functions that return matrices for matrices where they return arrays of two axes for arrays.

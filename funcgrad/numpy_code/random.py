@@ -33,9 +33,13 @@ class Random:
 
     def __getattr__(self, name: str) -> Any:
         value = getattr(self.source, name)
-        if not callable(value):
-            return value
-        drawn = with_writable_results(value)
+        if name == "permuted":  # which a ``RandomState`` does not have
+            return self._permuted
+        return self._drawing(value) if callable(value) else value
+
+    def _drawing(self, method: Callable[..., Any]) -> Callable[..., Any]:
+        """Return a method of the source such that it refuses traced parameters."""
+        drawn, name = with_writable_results(method), method.__name__
 
         def draw(*args: Any, out: Any = None, **kwargs: Any) -> Any:
             if isinstance(out, Tracer):
@@ -73,10 +77,10 @@ class Random:
         """Return ``x`` in random order."""
         return self._reordered("permutation", x, *args, **kwargs)
 
-    def permuted(self, x: Any, *args: Any, out: Any = None, **kwargs: Any) -> Any:
+    def _permuted(self, x: Any, *args: Any, out: Any = None, **kwargs: Any) -> Any:
         """Return ``x`` with its elements in random order, those along an axis each in an order of their own."""
         if not holds_traced([x, out]):
-            return self.__getattr__("permuted")(x, *args, out=out, **kwargs)
+            return self._drawing(self.source.permuted)(x, *args, out=out, **kwargs)
         found = self._reordered("permuted", x, *args, **kwargs)
         if out is None:
             return found
@@ -193,7 +197,7 @@ def _array(x: Any) -> Any:
 def _shape(size: Any, *parameters: Any) -> Any:
     """Return the shape to request from NumPy; None for one number."""
     shape = np.broadcast_shapes(*[fnp.shape(p) for p in parameters]) if size is None else size
-    return None if shape == () else shape
+    return None if type(shape) is tuple and not shape else shape
 
 
 def _transformed(name: str, parameters: str, standard: tuple[float, ...], of: Callable[..., Any]) -> Any:

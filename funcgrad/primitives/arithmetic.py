@@ -30,7 +30,7 @@ from funcgrad.primitives.comparison import (
     slope,
     where,
 )
-from funcgrad.primitives.elementwise import is_complex, is_regular, log
+from funcgrad.primitives.elementwise import is_complex, is_regular, log, real_part
 from funcgrad.primitives.sparse import sparse_multiply
 
 _NUMBERS = frozenset((int, float))  # other number types may promote
@@ -111,7 +111,7 @@ def _power_dy(x: Any, y: Any, ans: Any) -> Any:
     if is_regular(x):
         return log(x) * ans
     zero = equal(x, 0)
-    undefined = logical_and(zero, logical_not(greater(y, 0)))
+    undefined = logical_and(zero, logical_not(greater(real_part(y), 0)))
     at_zero = ans * astype(where(undefined, math.nan, 1), to=dtype_of(ans))  # complex numbers have no order
     if type(x) in _NUMBERS and x == 0:
         return at_zero

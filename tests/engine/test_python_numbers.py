@@ -129,6 +129,17 @@ def test_powers_of_negative_numbers_are_complex(power):
     np.testing.assert_allclose(jvp(grad(f), (1.0,), (1.0,))[1], bend, rtol=1e-7)
 
 
+def test_second_derivatives_of_powers_with_a_complex_exponent():
+    x, z = np.array([1.0, 2.5]), 1.0 + 2.0j
+
+    def slopes(x, z):
+        return vjp(lambda x, z: x**z, x, z)[1](np.array([1.0 + 2.0j, 0.3j]))
+
+    for i, moved in enumerate(jvp(slopes, (x, z), (x, 1.0 + 0.0j))[1]):
+        near = [slopes(x + h * x, z + h)[i] for h in (1e-5, -1e-5)]
+        np.testing.assert_allclose(moved, (near[0] - near[1]) / 2e-5, rtol=1e-7, atol=1e-8)
+
+
 @pytest.mark.parametrize("name", ["truediv", "floordiv", "mod", "pow", "add", "sub", "mul"])
 def test_results_match_python_exactly(name):
     of_two = getattr(operator, name)

@@ -350,6 +350,22 @@ PROGRAMS = {
     "broadcast": lambda x: (masked(x)[:, None] * x).mean() + (x[:2, None] + masked(x)).std(axis=1).prod(),
     "broadcast_comparisons": lambda x: (masked(x)[:, None] < x).count() * x[0] + ma.add.outer(masked(x), x).mean(),
     "arrays_like_others": lambda x: (ma.zeros_like(masked(x)) + x).sum() + (ma.ones_like(OBSERVED) * x).mean(),
+    "copies_and_arrays_like_others_of_numpy": lambda x: (
+        np.copy(masked(x), subok=True).sum() ** 2
+        + (np.ones_like(masked(x)) * x).mean() * np.copy(masked(x)).mean()
+        + (np.full_like(masked(x), 3.0) * x).prod() * np.zeros_like(masked(x)).count()
+        + (np.ones_like(masked(x), subok=False) * x).prod() * (np.ones_like(masked(x), shape=3) + x[3:]).sum()
+    ),
+    "functions_of_numpy_that_keep_masks": lambda x: (
+        np.tile(masked(x), 2).prod()
+        + np.real_if_close(masked(x)).sum() ** 2
+        + np.tile(table(x), (1, 1)).mean()
+        + (np.argsort(table(x)) * x[:3]).sum()
+    ),
+    "differences_with_ends": lambda x: (
+        (ma.ediff1d(masked(x), to_end=x[:2], to_begin=ma.masked) ** 2).sum()
+        + ma.angle(masked(x * (1 + 1j * x)), deg=True).mean() ** 2 / 100
+    ),
     "the_masked_number": lambda x: (x * ma.masked).count() * x[0] + (masked(x) - ma.masked).sum(0, keepdims=True).size,
     "the_masked_number_first": lambda x: (
         sum((masked_with(table(x)).count() + 1) * x[0] for masked_with in MASKED_NUMBER_FIRST)
@@ -416,6 +432,12 @@ STATISTICS = {
     **{"winsorize": ((0.2, 0.2),), "idealfourths": (), "rsh": (), "scoreatpercentile": (30,), "mode": ()},
     "zmap": (LONGER[::-1].copy(),),
 }
+
+
+@pytest.mark.parametrize("name", ["theilslopes", "siegelslopes", "spearmanr", "kendalltau", "pearsonr"])
+def test_statistics_of_arrays_without_a_mask(name):
+    f = lambda x: getattr(mstats, name)(x, LONGER[::-1])[0] * 1.0
+    np.testing.assert_allclose(grad(f)(LONGER), differences(f, LONGER, 2e-4), rtol=1e-6, atol=1e-7)
 
 
 @pytest.mark.filterwarnings("ignore:`power_divergence` and `chisquare` support for masked")  # SciPy before 1.16

@@ -220,6 +220,13 @@ def test_kappa4_expectation_in_shapes_that_move_the_support():
         assert grad(mean)(h) == pytest.approx((mean(h + 1e-4) - mean(h - 1e-4)) / 2e-4, rel=1e-6)
 
 
+@pytest.mark.filterwarnings("error::scipy.integrate.IntegrationWarning")
+@pytest.mark.parametrize("transform", [grad, lambda f: lambda x: jvp(f, (x,), (1.0,))[1]])
+def test_expectation_where_the_derivative_of_the_density_is_infinite_at_an_end_that_moves(transform):
+    mean = lambda c: scipy.stats.genhalflogistic.expect(args=(c,))
+    assert transform(mean)(2.0) == pytest.approx((mean(2.0 + 1e-4) - mean(2.0 - 1e-4)) / 2e-4, rel=1e-5)
+
+
 def test_expectation_where_the_density_jumps_at_an_end_that_moves_with_the_shape():
     """SciPy's density of tukeylambda is 0 at the end itself, and about 1 beside it."""
     mean = lambda a: scipy.stats.tukeylambda.expect(lambda x: np.exp(-x * x), (a,), 0.3, 1.7)

@@ -118,6 +118,7 @@ def test_grid_interpolation_matches_scipy(method):
     ours, theirs = (m.RegularGridInterpolator(points, values, method) for m in (interpolate, scipy.interpolate))
     np.testing.assert_allclose(ours(q), theirs(q), rtol=1e-12)
     wide = RNG.uniform(-1.0, 4.0, size=(9, 3))
+    wide[3, 1] = wide[5, 2] = np.nan
     for fill_value in (np.nan, None, 7.0):
         options = {"method": method, "bounds_error": False, "fill_value": fill_value}
         ours, theirs = (m.RegularGridInterpolator(points, values, **options) for m in (interpolate, scipy.interpolate))

@@ -174,6 +174,15 @@ def test_riccati_equations_in_batches_and_complex():
         np.testing.assert_allclose(moved, (near[0] - near[1]) / 2e-6, rtol=1e-6, atol=1e-7)
 
 
+@pytest.mark.parametrize("solve", [sl.solve_continuous_are, sl.solve_discrete_are])
+def test_riccati_equations_of_a_batch_beside_one_matrix_under_vmap(solve):
+    a, b = np.stack([A, A.T, -A]) / 7, A[:, :2] / 7
+    slope = lambda a, b: jvp(lambda a, b: solve(a, b, np.eye(3), np.eye(2)), (a, b), (a, b))
+    found = vmap(slope)(np.stack([a, a / 2]), np.stack([b, b / 3]))
+    want = [np.stack(parts) for parts in zip(slope(a, b), slope(a / 2, b / 3), strict=True)]
+    np.testing.assert_allclose(found, want, rtol=1e-9, atol=1e-9)
+
+
 def test_riccati_equation_wrongly_balanced_by_scipy():
     a, e, b = A[:2, :2], np.eye(2) + A[:2, :2] / 9, np.array([[1.0], [-0.3]])
     q, r = np.diag([3.0, 1.0]), np.eye(1)
@@ -232,6 +241,16 @@ def test_singular_pencils_raise():
     a, b = np.array([[2.0, 0.3], [0.1, 1.5]]), np.diag([1.0, 0.0])
     with pytest.raises(np.linalg.LinAlgError, match=r"b must have an inverse.*Take eig\(b, a\)"):
         vjp(lambda a: sl.eigvals(a, b), a)
+
+
+@pytest.mark.parametrize("name", ["inv", "cholesky", "eigvals", "svdvals", "pinv", "sqrtm"])
+def test_extended_precision_is_computed_in_double_as_by_scipy(name):
+    def f(a):
+        return np.abs(getattr(sl, name)(a @ a.T)).sum()
+
+    value, slope = jvp(f, (A.astype(np.longdouble),), (A.astype(np.longdouble),))
+    np.testing.assert_allclose((value, slope), jvp(f, (A,), (A,)), rtol=1e-12)
+    assert value.dtype == f(A.astype(np.longdouble)).dtype == np.float64
 
 
 @pytest.mark.filterwarnings("ignore:logm result may be inaccurate:RuntimeWarning")

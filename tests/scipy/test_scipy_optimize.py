@@ -193,6 +193,47 @@ def test_minima_within_bounds(method):
     assert grad(lambda b: best(c, b).jac[0])(1.0) == pytest.approx(2.0)
 
 
+@pytest.mark.parametrize("scale", [1e-9, 1.0, 1e9])
+def test_active_bounds_do_not_depend_on_the_scale_of_the_function(scale):
+    inside = lambda a: so.minimize_scalar(lambda x: scale * (np.cosh(x) - a * x), bounds=(0, 1)).x
+    at_bound = lambda b: so.fminbound(lambda x: scale * (x + 2) ** 2, b, 3)
+    assert grad(inside)(0.4) == pytest.approx(1 / math.sqrt(1.16), rel=1e-5)
+    assert grad(at_bound)(1.0) == 1.0
+    for method in ("Nelder-Mead", "Powell"):
+        best = lambda a, how=method: so.minimize(
+            lambda x: scale * ((x[0] - a) ** 2 + (x[1] + a) ** 2), [0.2, 0.1], bounds=[(0, 1)] * 2, method=how
+        )
+        np.testing.assert_allclose(jacobian(lambda a, best=best: best(a).x)(0.4), [1.0, 0.0], atol=1e-6)
+    kink = lambda a: so.fminbound(lambda x: scale * max(a * x, 1 - x), 0, 1)
+    with pytest.raises(NotDifferentiableError, match="kink"):
+        grad(kink)(2.0)
+
+
+@pytest.mark.parametrize("search", [so.fmin, so.fmin_powell, so.fmin_cg, so.fmin_bfgs])
+def test_callbacks_of_older_functions(search):
+    seen = []
+
+    def best(a):
+        return search(lambda x: (x[0] - a) ** 4 + (x[0] - a) ** 2, [0.2], callback=seen.append, disp=False)
+
+    assert jacobian(lambda a: best(a).ravel())(0.4) == pytest.approx([1.0], rel=1e-5)
+    assert all(np.shape(x) == (1,) for x in seen)
+    assert len(seen) > 1
+
+
+def test_points_in_lists_and_guesses_of_two_axes():
+    line, y = lambda x, a, b: a * x + b, np.array([3.0, 5.2, 7.1, 8.9])
+    slope = jacobian(lambda y: so.curve_fit(line, [1, 2, 3, 4], y)[0])(y)
+    np.testing.assert_allclose(slope, jacobian(lambda y: so.curve_fit(line, np.arange(1.0, 5.0), y)[0])(y), rtol=1e-9)
+    found = jacobian(lambda y: so.leastsq(lambda p: line(np.arange(1.0, 5.0), *p) - y, np.ones((1, 2)))[0])(y)
+    np.testing.assert_allclose(found, slope, rtol=1e-6, atol=1e-9)
+
+
+def test_bound_at_which_the_function_is_undefined():
+    best = lambda b: so.minimize_scalar(lambda x: math.sqrt(x - 1.0) + b * x, bounds=(1.0, 3.0)).x
+    assert grad(best)(2.0) == 0.0
+
+
 def test_every_form_of_bounds():
     c = np.array([2.0, -1.0, 0.5])
     for bounds in (so.Bounds(-np.inf, [1.0, np.inf, np.inf]), np.array([[-9.0, 1.0], [-9.0, 9.0], [-9.0, 9.0]])):

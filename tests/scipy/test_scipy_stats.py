@@ -201,3 +201,13 @@ def test_divergence_with_both_probabilities_zero():
     assert slope[1] == pytest.approx(1 / q.sum())
     assert grad(scipy.special.rel_entr, 1)(0.0, 0.0) == 0
     assert grad(scipy.special.kl_div, 1)(0.0, 0.0) == 1
+
+
+def test_permutations_of_a_random_state():
+    def statistic(x):
+        mean = lambda a, b, axis: np.mean(a, axis) * np.mean(b, axis)
+        given = {"permutation_type": "samples", "n_resamples": 9, "random_state": np.random.RandomState(3)}
+        return np.sum(scipy.stats.permutation_test((x[:4], x[4:]), mean, **given).null_distribution)
+
+    x = np.array([0.3, 1.2, -0.5, 2.0, 0.1, 0.7, -1.1, 0.4])
+    np.testing.assert_allclose(grad(statistic)(x), differences(statistic, x), rtol=1e-7)

@@ -362,6 +362,14 @@ KDES = {
         lambda lib, d, x: lib.gaussian_kde(d).integrate_box_1d(x[0], x[1]),
         (SAMPLE[0], np.array([0.1, 0.9])),
     ),
+    "above a number": (
+        lambda lib, d, x: lib.gaussian_kde(d).integrate_box_1d(x[0], np.inf),
+        (SAMPLE[0], np.array([0.1])),
+    ),
+    "below a number": (
+        lambda lib, d, x: lib.gaussian_kde(d).integrate_box_1d(-np.inf, x[0]),
+        (SAMPLE[0], np.array([0.1])),
+    ),
     "with weights": (
         lambda lib, d, w: lib.gaussian_kde(d, "silverman", w)([0.3, 1.5]),
         (SAMPLE[0], np.array([1.0, 2.0, 0.5, 1.5])),

@@ -30,7 +30,7 @@ _SEARCHES = frozenset([f"scipy.optimize.{name}" for name in ("_chandrupatla", "_
 _NUMBERS_APART = frozenset(
     (
         *("numpy.linalg._linalg", "scipy.signal._filter_design", "scipy.signal._signaltools"),
-        *("scipy.linalg._misc", "scipy.spatial._kdtree", "scipy.spatial.transform._rotation"),
+        *("scipy.signal._ltisys", "scipy.linalg._misc", "scipy.spatial._kdtree", "scipy.spatial.transform._rotation"),
         "scipy.special._orthogonal",
         *("scipy.stats._distn_infrastructure", "scipy.stats._morestats", "scipy.stats._stats_py"),
     )
@@ -43,6 +43,17 @@ def _has_derivative(x: Any) -> bool:
     while isinstance(x, Tracer) and not x._trace.differentiates:
         x = x._val
     return isinstance(x, Tracer)
+
+
+def check_question(x: Any, names: dict[str, Any]) -> None:
+    """Check ``numpy.any(x)`` in code with these global names: ``scipy.signal.lsim`` computes without an input of zeros.
+
+    Raises:
+        ConversionError: it is code that treats some numbers apart, and ``x`` has a derivative (a ``TypeError``).
+    """
+    home = names.get("__name__")
+    if home in _NUMBERS_APART and vars(sys.modules[home]) is names and _has_derivative(x) and x.dtype.kind in "fc":
+        refuse_conversion(x, "a question in code that treats some numbers apart")
 
 
 def guarded_comparison(operation: Callable[[Any, Any], Any], equality: bool = False) -> Callable[[Any, Any], Any]:

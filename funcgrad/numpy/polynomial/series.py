@@ -1,8 +1,7 @@
 """Functions of ``numpy.polynomial``, defined once for all families.
 
 Families differ only in their three-term recurrence (``funcgrad.primitives.polynomials.Basis``). For plain values NumPy
-computes every result. For traced values trailing zeros are trimmed as ``funcgrad.numpy.polynomials`` trims leading
-zeros: if the numbers are known, and after the whole result has been computed.
+computes every result. NumPy trims trailing zeros; traced ones are kept, because they may have a derivative.
 """
 
 from __future__ import annotations
@@ -344,7 +343,7 @@ class Series:
             return self._basis.numpy("add")(c1, c2)
         first, second = as_series(c1, c2)
         n = max(first.shape[0], second.shape[0])
-        return trim_series(pad_series(first, n) + pad_series(second, n))
+        return pad_series(first, n) + pad_series(second, n)
 
     def sub(self, c1: ArrayLike, c2: ArrayLike) -> Array:
         """Return the difference of two series.
@@ -357,7 +356,7 @@ class Series:
             return self._basis.numpy("sub")(c1, c2)
         first, second = as_series(c1, c2)
         n = max(first.shape[0], second.shape[0])
-        return trim_series(pad_series(first, n) - pad_series(second, n))
+        return pad_series(first, n) - pad_series(second, n)
 
     def mulx(self, c: ArrayLike) -> Array:
         """Return the series times ``x``.
@@ -369,7 +368,7 @@ class Series:
         if is_plain(c):
             return self._basis.numpy("mulx")(c)
         (terms,) = as_series(c)
-        return trim_series(prim.matmul_first_axis(prim.times_x(self._basis, terms.shape[0]), terms))
+        return prim.matmul_first_axis(prim.times_x(self._basis, terms.shape[0]), terms)
 
     def _product(self, c1: Array, c2: Array) -> Array:
         if self._basis is prim.MONOMIALS:
@@ -389,7 +388,7 @@ class Series:
         """
         if is_plain(c1, c2):
             return self._basis.numpy("mul")(c1, c2)
-        return trim_series(self._product(*as_series(c1, c2)))
+        return self._product(*as_series(c1, c2))
 
     def div(self, c1: ArrayLike, c2: ArrayLike) -> tuple[Array, Array]:
         """Return the quotient and the remainder of two series.
@@ -413,9 +412,9 @@ class Series:
         if n == 1 and is_known_true(equal(getitem(divisor, 0), 0)):
             raise ZeroDivisionError(f"{self._basis.prefix}div: the divisor is zero")
         if m < n:
-            return getitem(rest, slice(0, 1)) * 0, copy(trim_series(rest))
+            return getitem(rest, slice(0, 1)) * 0, copy(rest)
         if n == 1:
-            return trim_series(rest / getitem(divisor, 0)), getitem(rest, slice(0, 1)) * 0
+            return rest / getitem(divisor, 0), getitem(rest, slice(0, 1)) * 0
         table = prim.products_of(self._basis, m - n + 1, n).astype(np.zeros(0, rest.dtype).real.dtype)
         multiples, found = matmul(table, divisor), []
         for i in range(m - n, -1, -1):  # each step removes the highest term of the rest
@@ -423,7 +422,7 @@ class Series:
             found.append(getitem(rest, last) / getitem(multiples, (i, last)))
             rest = getitem(rest, slice(0, last)) - found[-1] * getitem(multiples, (i, slice(0, last)))
         own = self._basis.prefix in ("poly", "cheb")  # NumPy divides these two differently
-        return trim_series(stack(*found[::-1], axis=0)), trim_series(rest if own else as_double_or_wider(rest))
+        return stack(*found[::-1], axis=0), rest if own else as_double_or_wider(rest)
 
     def pow(self, c: ArrayLike, pow: int, maxpower: int | None = 16) -> Array:
         """Return the series raised to an integer power from 0 to ``maxpower``.
@@ -448,7 +447,7 @@ class Series:
         made = terms
         for _ in range(power - 1):
             made = self._product(made, terms)
-        return trim_series(made)
+        return made
 
     def trim(self, c: ArrayLike, tol: float = 0) -> Array:
         """Return the series without trailing coefficients that are at most ``tol``.
@@ -482,7 +481,7 @@ class Series:
         if is_plain(c):
             return getattr(self._basis.library, name)(c)
         (terms,) = as_series(c)
-        return trim_series(prim.matmul_first_axis(prim.conversion(self._basis, name, terms.shape[0]), terms))
+        return prim.matmul_first_axis(prim.conversion(self._basis, name, terms.shape[0]), terms)
 
     def from_powers(self, pol: ArrayLike) -> Array:
         """Return the series of the polynomial with the coefficients ``pol`` of the powers of ``x``.
@@ -495,9 +494,7 @@ class Series:
         if is_plain(pol):
             return getattr(self._basis.library, name)(pol)
         (terms,) = as_series(pol)
-        return as_double_or_wider(
-            trim_series(prim.matmul_first_axis(prim.conversion(self._basis, name, terms.shape[0]), terms))
-        )
+        return as_double_or_wider(prim.matmul_first_axis(prim.conversion(self._basis, name, terms.shape[0]), terms))
 
     # ---- zeros and fits ------------------------------------------------------------------------------------
 

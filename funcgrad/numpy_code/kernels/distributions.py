@@ -273,20 +273,26 @@ def expectation(built: Callable[..., Any]) -> Callable[..., Any]:
         if "weight" in kwds or "points" in kwds:  # in terms of the variable itself
             return built(self, func, args, loc, scale, lb, ub, conditional, **kwds)
         self._argcheck(*args)
-        ends = [
-            end if bound is None else bound if fnp.isinf(bound) else (bound - loc) / scale
-            for end, bound in zip(self._get_support(*args), (lb, ub), strict=True)
-        ]
-        below, above = self.cdf(ends, *args)
-        low, high = ends
-        infinite, endless = fnp.isinf(low), fnp.isinf(high)
-        start = fnp.where(infinite, fnp.where(endless, 0.0, high), low)
-        width = fnp.where(fnp.logical_or(infinite, endless), 1.0, high - low)
-        fixed = own("transforms.stopping").stop_gradient([below, above, low, high, start, width, *args])
+
+        def ends(args: Any) -> list[Any]:
+            support = zip(self._get_support(*args), (lb, ub), strict=True)
+            return [
+                end if bound is None else bound if fnp.isinf(bound) else (bound - loc) / scale for end, bound in support
+            ]
+
+        def place(args: Any) -> tuple[Any, Any]:
+            low, high = ends(args)
+            infinite, endless = fnp.isinf(low), fnp.isinf(high)
+            start = fnp.where(infinite, fnp.where(endless, 0.0, high), low)
+            return start, fnp.where(fnp.logical_or(infinite, endless), 1.0, high - low)
+
+        below, above = self.cdf(ends(args), *args)
+        fixed = own("transforms.stopping").stop_gradient([below, above, *ends(args), *place(args), *args])
         inner = fixed[0] + (fixed[1] - fixed[0]) * np.array([0.05, 0.95])  # as SciPy splits body and tails
         points = [(x - fixed[4]) / fixed[5] for x in (fixed[2], *self._ppf(inner, *fixed[6:]), fixed[3])]
 
         def integrand(t: Any, *args: Any) -> Any:
+            start, width = place(args)  # of these arguments: the integrals of both partial derivatives may diverge
             y = start + width * t
             x = loc + scale * y
             return (x if func is None else func(x)) * self.pdf(y, *args) * width

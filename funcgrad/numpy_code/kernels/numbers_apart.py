@@ -20,6 +20,7 @@ from funcgrad.core import Tracer
 from funcgrad.errors import NotDifferentiableError
 from funcgrad.numpy.plain_values.hints import user_line
 from funcgrad.numpy.plain_values.peeking import any_true
+from funcgrad.numpy_code.examples import with_example_loop
 from funcgrad.numpy_code.own import own
 from funcgrad.optional import import_scipy
 
@@ -199,13 +200,45 @@ def _initial_conditions(built: Callable[..., Any]) -> Callable[..., Any]:
     """Wrap ``lfiltic``, which divides by a first coefficient that is not 1."""
 
     def lfiltic(b: Any, a: Any, y: Any, x: Any = None) -> Any:
-        if fnp.ndim(a) != 1 or not _is_apart(fnp.asarray(a)[0], 1):
+        a = fnp.atleast_1d(a)
+        if a.ndim != 1 or not _is_apart(a[0], 1):
             return built(b, a, y, x)
-        a = fnp.asarray(a)
         return built(b, fnp.concatenate([fnp.ones(1, a.dtype), a[1:]]), y, x) / a[0]
 
     lfiltic.__module__ = __name__
     return lfiltic
+
+
+def _response(built: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap ``lsim``, which computes without the input if all of it is 0."""
+
+    def lsim(system: Any, U: Any, T: Any, X0: Any = None, interp: bool = True) -> Any:
+        is_apart = isinstance(U, Tracer) and not fnp.any(U)
+        found = built(system, U, T, X0, interp)
+        if not is_apart:
+            return found
+        moving = U + 1.0
+        parts = [built(system, u, T, X0, interp) for u in (moving, own("transforms.stopping").stop_gradient(moving))]
+        return (found[0], *[x + (a - b) for x, a, b in zip(found[1:], parts[0][1:], parts[1][1:], strict=True)])
+
+    return with_example_loop(lsim, "scipy.signal.lsim")
+
+
+def _shares(built: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap the check of parameters of ``multinomial``, whose last probability is 1 minus the others.
+
+    SciPy computes it so where the sum is not 1, and leaves it as it is where the sum is 1.
+    """
+
+    def call(self: Any, n: Any, p: Any, *args: Any) -> Any:
+        p = fnp.asarray(p)
+        if isinstance(p, Tracer) and p.shape:
+            fixed, rest = own("transforms.stopping").stop_gradient(p), p[..., :-1]
+            moved = fnp.sum(fixed[..., :-1] - rest, axis=-1, keepdims=True)
+            p = fnp.concatenate([rest, fixed[..., -1:] + moved], axis=-1)
+        return built(self, n, p, *args)
+
+    return call
 
 
 def _distance(built: Callable[..., Any], root: bool) -> Callable[..., Any]:
@@ -424,6 +457,7 @@ NUMBERS_APART: dict[tuple[str, str], Callable[[Any], Callable[..., Any]]] = {
     ("scipy.interpolate._polyint", "BarycentricInterpolator._evaluate"): _polynomial_at_nodes,
     ("scipy.signal._filter_design", "bilinear"): _bilinear,
     ("scipy.signal._filter_design", "lp2hp"): _highpass,
+    ("scipy.signal._ltisys", "lsim"): _response,
     ("scipy.signal._signaltools", "lfiltic"): _initial_conditions,
     ("scipy.special._orthogonal", "roots_gegenbauer"): _roots,
     ("scipy.special._orthogonal", "roots_jacobi"): _roots,
@@ -433,6 +467,7 @@ NUMBERS_APART: dict[tuple[str, str], Callable[[Any], Callable[..., Any]]] = {
     ("scipy.stats._distn_infrastructure", "rv_generic.moment"): _moment,
     ("scipy.stats._morestats", "_yeojohnson_transform"): _wrapper("lmbda", (0, 2), _yeojohnson),
     ("scipy.stats._morestats", "yeojohnson_llf"): _llf_at_zero,
+    ("scipy.stats._multivariate", "multinomial_gen._process_parameters"): _shares,
     ("scipy.stats._stats_py", "_cdf_distance"): _distance_of_samples,
     ("scipy.stats._morestats", "boxcox_llf"): _wrapper("lmb", (0,), _boxcox_llf),
     ("scipy.stats._stats_py", "_power_divergence"): _with_divergence,

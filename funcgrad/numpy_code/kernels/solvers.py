@@ -45,6 +45,7 @@ def _leastsq(
     given: Callable[..., Any] = func
     residuals = lambda x, *args: fnp.asarray(given(x, *args))
     scale = 1.0 if diag is None else 1.0 / np.asarray(diag)
+    x0 = fnp.ravel(x0)
     found = own("scipy.optimize").least_squares(residuals, x0, jac, method="lm", x_scale=scale, args=args, **tolerances)
     if not full_output:
         return found.x, found.status

@@ -49,8 +49,9 @@ def solve_bvp(
     """Solve ``dy/dx = fun(x, y, p) + S y / (x - a)`` with ``bc(y(a), y(b), p) = 0``, as in ``scipy.integrate``.
 
     The solution is differentiable in values that ``fun`` and ``bc`` close over, to any order. SciPy finds the solution
-    and its mesh; the derivative is that of the collocation equations on this mesh, one sparse linear system. Guesses
-    are constants. Under ``vmap`` each example has its own mesh; shorter meshes repeat their last node.
+    and its mesh; the derivative is that of the collocation equations on this mesh, one sparse linear system. The mesh
+    moves with the first one, whose ends are those of the interval. Guesses are constants. Under ``vmap`` each example
+    has its own mesh; shorter meshes repeat their last node.
 
     Args:
         fun: returns slopes ``(n, m)`` for a vector of ``m`` nodes, states ``(n, m)``, and ``p`` if it is given.
@@ -97,7 +98,10 @@ def solve_bvp(
         return solver(*functions[:2], *[*numbers, None][:3], singular, *functions[2:], **options)
 
     search = _Search(solve)
-    found = search.find((fun, bc, fun_jac, bc_jac), [as_value(a) for a in (x, y, p) if a is not None])
+    mesh = as_value(x)
+    found = search.find((fun, bc, fun_jac, bc_jac), [as_value(a) for a in (mesh, y, p) if a is not None])
+    if isinstance(mesh, Tracer):  # SciPy adds nodes at fixed fractions of the intervals of the first mesh
+        found = found._replace(x=with_derivatives_of(found.x, fnp.interp(found.x, stop_gradient(mesh), mesh)))
     equations = _Equations(fun, bc, found, singular)
     first = equations(equations.found)
     if not depends(first):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Sequence
 from typing import Any
@@ -105,12 +106,13 @@ class RegularGridInterpolator:
             found = self._monotone(coordinates)
         else:
             found = self._nearest(cells, shares) if method == "nearest" else self._linear(cells, shares, extra)
-        if self.fill_value is None:
-            return found
-        outside: Any = False
-        for p, q in zip(self.grid, coordinates, strict=True):
-            outside = outside | (q < p[0]) | (q > p[-1])
-        return fnp.where(with_trailing_axes(outside, extra), self.fill_value, found)
+        if self.fill_value is not None:
+            outside: Any = False
+            for p, q in zip(self.grid, coordinates, strict=True):
+                outside = outside | (q < p[0]) | (q > p[-1])
+            found = fnp.where(with_trailing_axes(outside, extra), self.fill_value, found)
+        missing = functools.reduce(fnp.logical_or, map(fnp.isnan, coordinates))
+        return fnp.where(with_trailing_axes(missing, extra), np.nan, found)
 
     def _check(self, method: str) -> None:
         """Check that ``method`` is the name of a method, and that the grid has enough points for it.

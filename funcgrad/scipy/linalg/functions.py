@@ -267,7 +267,7 @@ def _jvps(discrete: bool) -> list[Any]:
 
 
 def _operation(name: str, discrete: bool) -> Operation:
-    return primitive(name, _routine(name), jvps=_jvps(discrete), batch="leading")
+    return primitive(name, _routine(name), jvps=_jvps(discrete), batch="elementwise")
 
 
 _CONTINUOUS, _DISCRETE = _operation("solve_continuous_are", False), _operation("solve_discrete_are", True)

@@ -29,15 +29,22 @@ __all__ = [
 ]  # fmt: skip
 
 
+#: Dtypes of which LAPACK has no functions, and those that SciPy takes for them.
+_OF_LAPACK = {"e": "f", "g": "d", "G": "D"}
+
+
 def floating(a: ArrayLike) -> Array:
     """Return ``a`` in a dtype that LAPACK has: integers become floating numbers, half precision becomes single.
+
+    Extended precision becomes double.
 
     Example:
         >>> floating([1, 2])
         array([1., 2.])
     """
     a = as_floating(as_value(a))
-    return astype(a, to=np.dtype(np.float32)) if backend.dtype_of(a) == np.float16 else a
+    to = _OF_LAPACK.get(backend.dtype_of(a).char)
+    return astype(a, to=np.dtype(to)) if to else a
 
 
 def double(a: Array) -> Array:

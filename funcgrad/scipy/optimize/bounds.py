@@ -48,18 +48,29 @@ def _spread(x: Any, size: int) -> Any:
     return fnp.broadcast_to(fnp.astype(as_value(x), float), (size,))
 
 
+#: Largest distance from a bound that may be active, relative to that of both bounds and to ``1 + abs(x)``.
+_NEAR = 0.01
+
+
 def bounded_stationarity(gradient: Callable[[Any], Any], x: Any, within: Limits | None) -> Callable[[Any], Any]:
     """Return the equation of a minimum within bounds: zero gradient, or the unknown equals its active bound.
 
-    A bound is active where the distance to it is at most the gradient that pushes against it. Active bounds are
-    determined at ``x`` and the derivative assumes that they stay active. A zero gradient at a bound is a kink.
+    A bound is active if the unknown is near it, and the gradient still pushes against it almost there: the gradient at
+    ``x`` alone is that of a minimum nearby, times the unknown scale of the function. Active bounds are determined at
+    ``x`` and the derivative assumes that they stay active. A zero gradient at a bound is a kink.
     """
     if within is None:
         return gradient
     low, high = within
-    at, slope, floor, ceiling = (stop_gradient(v) for v in (x, gradient(x), low, high))
-    down = at - floor <= fnp.maximum(slope, 0.0)
-    up = fnp.logical_and(ceiling - at <= fnp.maximum(-slope, 0.0), fnp.logical_not(down))
+    at, floor, ceiling = (stop_gradient(v) for v in (x, low, high))
+    reach = _NEAR * fnp.minimum(ceiling - floor, 1 + fnp.abs(at))
+    near_low = at - floor <= reach
+    near_high = fnp.logical_and(ceiling - at <= reach, fnp.logical_not(near_low))
+    # not at the bound itself, where the function may be undefined
+    almost = at + 0.9 * (fnp.where(near_low, floor, fnp.where(near_high, ceiling, at)) - at)
+    slope = stop_gradient(gradient(almost))
+    down = fnp.logical_and(near_low, fnp.logical_or(at <= floor, slope > 0))
+    up = fnp.logical_and(near_high, fnp.logical_or(at >= ceiling, slope < 0))
     low, high = fnp.where(down, low, 0.0), fnp.where(up, high, 0.0)
 
     def equation(x: Any) -> Any:

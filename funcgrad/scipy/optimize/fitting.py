@@ -372,6 +372,7 @@ def curve_fit(
         given = {"bounds": bounds, "jac": jac, "full_output": full_output, "nan_policy": nan_policy}
         return import_scipy(_CALL).curve_fit(f, xdata, ydata, p0, sigma, **given, **options)
     check_callable(_CALL, f)
+    xdata = fnp.asarray(xdata, float) if isinstance(xdata, (list, tuple)) else xdata
     fit = _Curve(f, xdata, ydata, p0, sigma, bounds, jac, options)
     found = fit.search_result()
     if not fit.depends(found.x):

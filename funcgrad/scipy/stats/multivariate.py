@@ -326,7 +326,13 @@ class gaussian_kde:  # noqa: N801  (SciPy's name)
         if self.d != 1:
             raise ShapeError(f"stats.gaussian_kde: integrate_box_1d() is of one dimension, got {self.d}.")
         spread = fnp.sqrt(self.covariance[0, 0])
-        below, above = [fsp.ndtr((as_double(end) - self.dataset[0]) / spread) for end in (low, high)]
+
+        def share(end: Any) -> Any:
+            end = as_double(end)
+            infinite = fnp.isinf(end)  # an infinite distance would have an infinite derivative in the width
+            return fnp.where(infinite, end > 0, fsp.ndtr((fnp.where(infinite, 0.0, end) - self.dataset[0]) / spread))
+
+        below, above = share(low), share(high)
         return fnp.sum(self.weights * (above - below))
 
     def covariance_factor(self) -> Any:

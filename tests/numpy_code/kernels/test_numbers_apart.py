@@ -96,6 +96,17 @@ APART = {
         (1.0,),
         X,
     ),
+    "lfiltic of one coefficient": (lambda p, x: scipy.signal.lfiltic(B, p, x[:3], x[3:]), (1.0,), X),
+    **{
+        f"lsim{name}": (
+            lambda p, x, name=name: scipy.signal.lsim(
+                ([1.0], [1.0, x[0]]), p * (np.ones(5) if name else x[:5]), np.arange(5.0), interp=not name
+            )[1],
+            (0.0,),
+            X,
+        )
+        for name in ("", " of steps")
+    },
     "roots_jacobi": (lambda p, x: scipy.special.roots_jacobi(4, p, x[0], mu=True), (0.5, -0.5), np.array([0.5])),
     "roots_jacobi of 0": (lambda p, x: scipy.special.roots_jacobi(2, x[0], p), (0.0,), np.array([0.0])),
     "roots_jacobi of one point": (lambda p, x: scipy.special.roots_jacobi(1, p + x[0], p), (0.3,), np.array([0.0])),
@@ -126,6 +137,16 @@ def test_derivative_in_a_parameter_at_numbers_treated_apart(name, p):
     weights = np.arange(1.0, 1.0 + want.size)
     slope = grad(lambda p: np.sum(together(p, data) * weights))(p)
     np.testing.assert_allclose(slope, np.sum(want * weights), rtol=1e-5, atol=1e-8)
+
+
+@pytest.mark.parametrize("p", [[0.2, 0.5, 0.3], [0.2, 0.5, 0.4]])
+@pytest.mark.filterwarnings("ignore:Some rows of `p` do not sum to 1")
+def test_the_last_probability_of_multinomial_is_1_minus_the_others(p):
+    for fun in (
+        lambda p: scipy.stats.multinomial.logpmf([1, 2, 1], 4, p),
+        lambda p: scipy.stats.multinomial(5, p).cov()[2, 1],
+    ):
+        np.testing.assert_allclose(grad(fun)(np.array(p)), differences(fun, np.array(p)), rtol=1e-7, atol=1e-9)
 
 
 def test_derivative_in_the_data_stays_that_of_the_branch():

@@ -60,6 +60,27 @@ def test_derivatives_of_a_solution():
     np.testing.assert_allclose(in_time, [middle(1.0, 0.2).sol(0.4)[1], got[0]], rtol=1e-5)
 
 
+@pytest.mark.parametrize("singular", [None, np.array([[0.0, 0.0], [0.0, -1.0]])])
+def test_the_interval_and_the_first_mesh_have_derivatives(singular):
+    first = np.array([0.0, 0.3, 0.5, 1.0])
+
+    def found(mesh, length=1.0):
+        fun = lambda x, y: np.vstack([y[1], -np.exp(y[0]) * (1.0 + x)])
+        ends = lambda ya, yb: np.array([ya[0] if singular is None else ya[1], yb[0]])
+        result = scipy.integrate.solve_bvp(fun, ends, length * mesh, np.zeros((2, 4)), S=singular, tol=1e-5)
+        return np.concatenate([result.y.ravel(), result.yp.ravel(), result.x, result.sol(0.4 * length)])
+
+    step = np.array([0.0, 0.1, -0.2, 0.3]) if singular is None else np.array([0.0, 0.1, -0.2, 0.0])
+    for fun, x, v in ((found, first, step), (lambda length: found(first, length), 1.0, 1.0)):
+        value, tangent = jvp(fun, (x,), (v,))
+        np.testing.assert_allclose(value, fun(x), rtol=1e-12, atol=1e-15)
+        np.testing.assert_allclose(tangent, (fun(x + 1e-4 * v) - fun(x - 1e-4 * v)) / 2e-4, rtol=1e-5, atol=1e-6)
+        reverse = grad(lambda x, fun=fun, t=tangent: np.sum(fun(x) * t))(x)
+        np.testing.assert_allclose(np.sum(reverse * v), tangent @ tangent, rtol=1e-9)
+    pair = vmap(grad(lambda length: found(first, length)[-2]))(np.array([1.0, 0.5]))
+    np.testing.assert_allclose(pair[0], grad(lambda length: found(first, length)[-2])(1.0), rtol=1e-9)
+
+
 def test_unknown_parameter():
     """Check the frequency: y'' + w^2 c y = 0 with two zeros has w = pi / sqrt(c)."""
 

@@ -686,6 +686,31 @@ def test_factorial_of_complex_and_negative_numbers(n):
     np.testing.assert_allclose(slope, scipy.special.gamma(n + 1) * scipy.special.psi(n + 1), rtol=1e-6)
 
 
+@pytest.mark.parametrize("order", [1, 2])
+@pytest.mark.parametrize(
+    ("fun", "normal", "x"),
+    [
+        (lambda t: fsp.stdtr(math.inf, t), fsp.ndtr, 1.3),
+        (lambda p: fsp.stdtrit(math.inf, p), fsp.ndtri, 0.3),
+        (lambda t: fsp.nctdtr(math.inf, 0.5, t), lambda t: fsp.ndtr(t - 0.5), 1.3),
+        (lambda nc: fsp.nctdtr(math.inf, nc, 1.3), lambda nc: fsp.ndtr(1.3 - nc), 0.5),
+        (lambda df: fsp.stdtr(df, 1.3), lambda df: 0.0 * df, math.inf),
+    ],
+)
+def test_student_distributions_with_infinitely_many_degrees_of_freedom_are_normal(fun, normal, x, order):
+    derive = grad if order == 1 else lambda f: grad(grad(f))
+    assert derive(fun)(x) == pytest.approx(0.0 if x == math.inf else derive(normal)(x), rel=1e-9)
+
+
+@pytest.mark.parametrize(("fun", "order"), [(fsp.rgamma, 1), (fsp.log_ndtr, 2), (fsp.spence, 2)])
+@pytest.mark.parametrize("z", [1.3 + 0.4j, -1.2 + 0.7j, 0.3 - 0.2j])
+def test_derivatives_at_a_complex_number_of_python(fun, order, z):
+    slope = lambda z: jvp(fun, (z,), (1.0 + 0.0j,))[1]
+    for f in (fun, slope)[:order]:
+        want = (f(z + 1e-5) - f(z - 1e-5)) / 2e-5
+        assert jvp(f, (z,), (1.0 + 0.0j,))[1] == pytest.approx(want, rel=1e-7)
+
+
 def test_factorial_at_its_poles():
     factorial = lambda x: scipy.special.factorial(x, extend="complex")
     n = np.array([-1.0, -2.0, 0.0])

@@ -21,7 +21,7 @@ import numpy as np
 from funcgrad.kinds import elementwise
 from funcgrad.kinds.rules import Operation
 from funcgrad.optional import import_scipy, private_special, special
-from funcgrad.primitives.arithmetic import power
+from funcgrad.primitives.arithmetic import minimum, power
 from funcgrad.primitives.comparison import floor, isinf, less, logical_or, where
 from funcgrad.primitives.elementwise import cos, exp, expm1, log, log1p
 from funcgrad.scipy.special.operations.convex import boxcox_slope
@@ -389,10 +389,14 @@ def _log_ratio(xp: Any, v: Any, order: int) -> Any:
     return xp.where(large, series, exact)
 
 
+#: Degrees of freedom with which Student's distribution is normal in double precision; infinitely many count as these.
+MANY_DEGREES = 1e100
+
+
 def _density(xp: Any, v: Any, t: Any) -> Any:
     def compute(v: Any, t: Any) -> Any:
         inside = v > 0
-        w = xp.where(inside, v, 1)
+        w = xp.where(inside, xp.minimum(v, MANY_DEGREES), 1)
         log_density = _log_ratio(xp, w, 0) - (w + 1) / 2 * xp.log1p(t * t / w) - math.log(2 * math.pi) / 2
         return xp.where(inside, xp.exp(log_density), math.nan)
 
@@ -405,11 +409,12 @@ student_constant: Operation = derivatives("student_constant", None, _log_ratio)
 
 def _density_slope(v: Any, t: Any) -> Any:
     """Return the derivative in v of the logarithm of the density."""
-    square = t * t
+    square, v = t * t, minimum(v, MANY_DEGREES)
     return student_constant(v, order=1) + 0.5 * ((square / v) * ((v + 1) / (v + square)) - log1p(square / v))
 
 
 def _student_slope(v: Any, t: Any) -> Any:
+    v = minimum(v, MANY_DEGREES)
     return t * ((v + 1) / (v + t * t))
 
 
@@ -462,8 +467,8 @@ def _stdtr_parameter(xp: Any, v: Any, t: Any, *, order: int) -> Any:
     def compute(v: Any, t: Any) -> Any:
         v, t = xp.broadcast_arrays(v, t)
         size = xp.abs(t)
-        defined = (v > 0) & (v < math.inf) & (t == t)
-        inside = defined & (size > 0) & (size < 1e150)
+        defined = (v > 0) & (t == t)
+        inside = defined & (v < math.inf) & (size > 0) & (size < 1e150)
         found = xp.sign(t) * _parameter(xp, xp.where(inside, v, 1), xp.where(inside, size, 1), order)
         return xp.where(inside, found, xp.where(defined, 0, math.nan))
 

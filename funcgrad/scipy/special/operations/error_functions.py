@@ -19,7 +19,7 @@ from funcgrad.kinds.rules import Operation
 from funcgrad.optional import special
 from funcgrad.primitives.arithmetic import absolute, clip, divide
 from funcgrad.primitives.comparison import equal, isinf, less, where
-from funcgrad.primitives.elementwise import cos, exp, is_complex, log, sin, sinc
+from funcgrad.primitives.elementwise import cos, exp, is_complex, log, real_part, sin, sinc
 from funcgrad.scipy.special.operations.convex import log1p_quotient, sinh_quotient
 from funcgrad.scipy.special.operations.partials import (
     derivatives,
@@ -156,7 +156,7 @@ ndtri: Operation = scipy_operation("ndtri", dx=lambda ans: ROOT_2PI * exp(0.5 * 
 
 def _inverse_mills(x: Any) -> Any:
     """Return the normal density over its integral, without overflow or loss of digits far to the left."""
-    left = less(x, 0)
+    left = less(real_part(x), 0)
     below = math.sqrt(2 / math.pi) / erfcx(where(left, x, 0) * (-1 / ROOT_2), order=0)
     above = where(left, 0, x)  # for positive x erfcx, and with it its derivatives, would overflow
     return where(left, below, normal_density(above) / ndtr(above))
@@ -285,7 +285,7 @@ shichi: Operation = _two_integrals(
 
 def _spence_partial(x: Any) -> Any:
     """Return ``log(x) / (1 - x)``, -1 at 1."""
-    small = less(x, 0.5)
+    small = less(real_part(x), 0.5)
     near = where(small, x, 0.5)
     return where(small, log(near) / (1 - near), -log1p_quotient(where(small, 0, x - 1), order=0))
 

@@ -16,7 +16,7 @@ from funcgrad.kinds.rules import Operation
 from funcgrad.optional import special
 from funcgrad.primitives.arithmetic import absolute, clip
 from funcgrad.primitives.comparison import equal, floor, greater, logical_and, logical_not, where
-from funcgrad.primitives.elementwise import cos, is_complex, log1p, sin
+from funcgrad.primitives.elementwise import cos, is_complex, log1p, real_part, sin
 from funcgrad.scipy.special.operations.partials import (
     derivatives,
     in_double,
@@ -92,7 +92,7 @@ def _rgamma_partial(x: Any, ans: Any) -> Any:
 
     The reflection is ``1 / gamma(x) = gamma(1 - x) sin(pi x) / pi`` (DLMF 5.5.3).
     """
-    left = x < 0.5
+    left = real_part(x) < 0.5
     mirrored, right = 1 - where(left, x, 0.5), where(left, 1.0, x)
     right = right if is_complex(x) else clip(right, 0, _FAR)  # beyond, the value is 0 and digamma may be infinite
     angle = math.pi * mirrored

@@ -18,6 +18,7 @@ import numpy as np
 
 from funcgrad.kinds.rules import Operation
 from funcgrad.optional import private_special
+from funcgrad.scipy.special.operations.distributions import MANY_DEGREES
 from funcgrad.scipy.special.operations.partials import (
     difference_quotient,
     in_double,
@@ -196,7 +197,9 @@ def _slope(family: _Family) -> Callable[..., Any]:
             return family.density(xp, *args)
 
         def guarded(*args: Any) -> Any:
-            args = xp.broadcast_arrays(*args)
+            args = list(xp.broadcast_arrays(*args))
+            if family is _T and not orders[1]:  # with infinitely many degrees of freedom it is a normal distribution
+                args[1] = xp.where(args[1] == math.inf, MANY_DEGREES, args[1])
             x, *degrees = args[:-1]
             known = sum(args) == sum(args)
             inside = known & (xp.abs(x) < math.inf) & ((x > 0) | (family.shifted_args is None))
