@@ -16,6 +16,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
 from gc import get_referents
+from itertools import islice
 from types import BuiltinFunctionType, CodeType, FunctionType, MappingProxyType, MethodType, ModuleType
 from typing import Any, NamedTuple
 
@@ -53,6 +54,7 @@ _PARTS_OF_MEMBERS: dict[type, tuple[str, ...]] = {
     functools.partialmethod: ("func", "args", "keywords"),
     functools.singledispatchmethod: ("func", "dispatcher"),
 }
+_MAX_RESULTS = 100  # largest number of results in a cache to look at
 _MAX_OBJECTS = 5_000  # largest number of places to look at
 _SMALL = 1 << 16  # largest size in bytes of an array that is compared as bytes
 
@@ -350,9 +352,12 @@ def _cached(x: Any, names: set[str]) -> list[_Reference]:
     """Return the places that a function of ``functools.lru_cache`` reads: its own, and the results in the cache."""
     parts = [part for part in get_referents(x) if part is not x.__dict__]
     tables = [part for part in parts if type(part) is dict and len(part) == x.cache_info().currsize]
-    table = tables[-1:]  # of all results; it grows, and another dictionary before it is a result
-    results = [result for part in table for result in part.values()]
-    return _fixed_references(*results, *[part for part in parts if not any(part is one for one in table)])
+    if not tables:  # a cache without a size
+        return _fixed_references(*parts)
+    table = tables[-1]  # of all results; it grows, and another dictionary before it is a result
+    known = [_Reference("{h}[{k}]", table, key) for key in islice(table, _MAX_RESULTS)]
+    known += [] if table else [_Reference("len({h})", table, settles=True)]
+    return [*known, *_fixed_references(*[part for part in parts if part is not table])]
 
 
 #: Objects of Python that hold others, and functions that return the places in them.

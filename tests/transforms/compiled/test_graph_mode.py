@@ -318,6 +318,11 @@ CHANGES = {
     "name in a text": ("rate = 2.0; text = 'rate'", "eval(text)", "rate = 3.0"),
     "object in a cache": (_CLASS + "\n@functools.cache\ndef get(): return C()", "get().k", "get().k = 3.0"),
     "dictionary in a cache": ("@functools.lru_cache\ndef get(): return {'k': 2.0}", "get()['k']", "get()['k'] = 3.0"),
+    "cache that is emptied": (
+        "rate = 2.0\n@functools.cache\ndef get(): return rate",
+        "get()",
+        "rate = 3.0; get.cache_clear(); get()",
+    ),
     "context variable": ("c = contextvars.ContextVar('c', default=2.0)", "c.get()", "c.set(3.0)"),
     "variable of a thread": ("c = threading.local(); c.k = 2.0", "c.k", "c.k = 3.0"),
     "object that is referenced weakly": (_CLASS + "\nr = weakref.ref(c)", "r().k", "c.k = 3.0"),
