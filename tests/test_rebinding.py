@@ -296,6 +296,20 @@ del Scaled
 """,
         [f"f.__defaults__[0].f = lambda self, x: {other}" for other in ("math.cos(x)", "x**3")],
     ),
+    "class in a tuple": (
+        """
+class Scaled:
+    def f(self, x):
+        return math.sin(x)
+
+kinds, nested = (Scaled,), ((math.sin, (Scaled,)),)
+del Scaled
+
+def f(x):
+    return kinds[0]().f(x) + nested[0][1][0]().f(x)
+""",
+        [f"kinds[0].f = lambda self, x: {other}" for other in ("math.cos(x)", "x**3")],
+    ),
     "method of an enumeration": (
         """
 class Kind(enum.Enum):

@@ -171,8 +171,88 @@ max = lambda values: values[0] * {c}|del max|abs = {u}|del abs|sum = math.prod|d
 class {n}I:~    def __init__(self, k): self.k = k~    def __iter__(self):~        for i in range(3): yield self.k * i~    def __contains__(self, e): return e > self.k~    def __len__(self): return 3~    def __add__(self, x): return math.sin(x) * self.k~    def __matmul__(self, x): return math.cos(x) * self.k~{n} = {n}I({c})
 sum(math.sin(x * e) for e in {n}) + ({n} + x) + ({n} @ x) * len({n})
 {n}.k = {c}|{n}I.__iter__ = lambda self: iter([{c}, 0.5])|{n}I.__add__ = lambda self, x: {u}(x)|{n}I.__matmul__ = lambda self, x: {u}(x)|{n}I.__len__ = lambda self: 2|{n} = {n}I({c})
+---
+class {n}C:~    ops = {{"a": {u}, "b": {u}}}~    w = np.array([{c}, 2.0])~    def run(self, x): return sum(f(x) for f in self.ops.values()) + float(self.w.dot([x, 1.0]))~{n} = {n}C()
+{n}.run(x)
+{n}C.ops["a"] = {u}|{n}C.ops = {{"c": {u}}}|{n}C.ops["d"] = {u}|{n}C.w[0] = {c}|{n}C.w = np.array([{c}, 1.0])|{n}.w = np.array([{c}, 0.5])|{n}C.ops.pop("a", None)|{n}.ops = [{u}]; {n}.ops = dict(enumerate({n}.ops))
+---
+class {n}B(abc.ABC):~    @abc.abstractmethod~    def run(self, x): ...~class {n}C({n}B):~    def run(self, x): return {u}(x)~class {n}D:~    def run(self, x): return math.cos(x)~{n} = {n}D()
+({n}.run(x) if isinstance({n}, {n}B) else math.sin(x)) * (2 if issubclass({n}D, {n}B) else 1)
+{n}B.register({n}D)|{n} = {n}C()|{n} = {n}D()|{n}C.run = lambda self, x: {u}(x)|{n}D.run = lambda self, x: {u}(x)|{n}B.__subclasshook__ = classmethod(lambda cls, other: True)
+---
+{n} = types.ModuleType("{n}"); {n}.inner = types.ModuleType("inner"); {n}.inner.k = {c}; {n}.inner.f = {u}~{n}.__getattr__ = lambda name: {c}
+{n}.inner.f(x) * {n}.inner.k + {n}.anything * x
+{n}.inner.k = {c}|{n}.inner.f = {u}|{n}.anything = {c}|{n}.__getattr__ = lambda name: {c}|{n}.inner = types.SimpleNamespace(k={c}, f={u})
+---
+class {n}P:~    found = []~    def __init_subclass__(cls): {n}P.found.append(cls)~class {n}Q({n}P):~    def run(self, x): return {u}(x)
+sum(cls().run(x) for cls in {n}P.found)
+class {n}R({n}P):~    def run(self, x): return {u}(x)|{n}P.found.pop()|{n}Q.run = lambda self, x: {u}(x)|{n}P.found = [{n}Q]
+---
+{n} = np.array([{c}, {c}, {c}]); {n}v = {n}[1:]; {n}i = np.array([0, 1]); {n}m = {n} > 1.0
+float((np.sin(x) * {n}v[{n}i]).sum()) + float(np.where({n}m, x, x * x).sum())
+{n}[:] = {c}|{n}[2] = {c}|{n}i[0] = 1|{n}i = [0]|{n}m = np.logical_not({n}m)|{n}m[0] = not {n}m[0]|{n}v = {n}[:2]|{n} = {n} * 2|{n}i = slice(1, 2)
+---
+{n}w = np.ones(2)~def {n}(x):~    w = {n}w.copy()~    y = x * w~    w *= {c}~    b = np.zeros(2)~    b[0], b[1] = x, w[1]~    return float((y * b).sum())
+{n}(x)
+{n}w[0] = {c}|{n}w = np.array([{c}, 2.0])|{n}w *= 1.2|def {n}(x): return {u}(x) * {n}w[0]
+---
+class {n}X:~    def __init__(self): self.k = {c}~    def __enter__(self): return self.k~    def __exit__(self, *args): return True~{n} = {n}X()~def {n}f(x):~    y = x~    with {n} as k:~        y = math.sin(x) * k~        math.log(-1.0)~    return y
+{n}f(x)
+{n}.k = {c}|{n}X.__enter__ = lambda self: {c}|{n}X.__enter__ = lambda self: 2 * self.k|{n} = {n}X()
+---
+def {n}(f):~    @functools.wraps(f)~    def call(x): return f(x) * {n}.k~    return call~{n}.k = {c}~@{n}~def {n}f(x): return {u}(x)
+{n}f(x)
+{n}.k = {c}|@{n}~def {n}f(x): return {u}(x)|{n}f = {n}f.__wrapped__|{n}f = {n}(twice({n}f))|{n}f.__wrapped__ = {u}
+---
+def {n}(n):~    for i in range(n): yield {u}, {c}
+sum(f(x) * k for f, k in {n}(2))
+def {n}(n): yield {u}, {c}|{n} = lambda n: [({u}, {c})] * n|{n} = lambda n: iter([({u}, {c})])
+---
+def {n}(x, depth=3): return x if depth == 0 else math.sin({n}(x, depth - 1)) * {c}
+{n}(x)
+def {n}(x, depth=2): return x if depth == 0 else math.cos({n}(x, depth - 1)) * {c}|{n}2 = {n}; {n} = lambda x, depth=2: x * {c}
+---
+{n}t = typing.TypeVar("{n}t")~class {n}C(typing.Generic[{n}t]):~    def __init__(self, v): self._v = v~    @property~    def v(self): return self._v * 2~    @v.setter~    def v(self, v): self._v = v~    def run(self, x): return math.sin(x) * self.v~{n} = {n}C({c})
+{n}.run(x)
+{n}.v = {c}|{n}._v = {c}|{n}C.v = property(lambda self: {c})|{n}C.v = {n}C.v.setter(lambda self, v: setattr(self, "_v", v * 2))|{n} = {n}C[float]({c})|{n}C.run = lambda self, x: {u}(x) * self.v
+---
+def {n}(t): return math.sin(t) * {c}~{n}y = {c}
+scipy.integrate.quad(lambda t: {n}(t * x), 0.0, {n}y)[0] + scipy.optimize.brentq(lambda t: t ** 3 + t - {n}y * x, -9.0, 9.0)
+def {n}(t): return math.cos(t) * {c}|{n}y = {c}|{n} = lambda t: t * {c}|{n} = np.tanh
+---
+{n} = scipy.sparse.csr_array(np.diag([{c}, 2.0])); {n}d = scipy.stats.norm({c}, 1.5)
+float(({n} @ np.array([x, math.sin(x)])).sum()) + {n}d.logpdf(x)
+{n}.data[0] = {c}|{n} = {n} * 2|{n} = scipy.sparse.csr_array(np.diag([{c}, 2.0]))|{n}d = scipy.stats.norm({c}, 1.1)|{n}d = scipy.stats.gamma(2.0, -3.0, {c})
+---
+{n} = np.ma.masked_greater([{c}, 2.0, 3.0], 2.5); {n}s = np.array([({c}, 1)], dtype=[("a", float), ("b", int)])
+float((math.sin(x) * {n}).sum()) + {n}s["a"][0] * x
+{n}[0] = {c}|{n}[1] = np.ma.masked|{n} = np.ma.array([{c}, 1.0])|{n}.mask = False|{n}s["a"] = {c}|{n}s = np.array([({c}, 1)], dtype={n}s.dtype)
+---
+{n} = np.frompyfunc(lambda t: t * rate, 1, 1); {n}v = np.vectorize({u}); rate = {c}
+float({n}(x)) + float({n}v(x))
+rate = {c}|{n} = np.frompyfunc(lambda t: {u}(t), 1, 1)|{n}v = np.vectorize({u})|{n}v.pyfunc = {u}
+---
+class {n}C:~    def __init__(self, owner=None): self.owner, self.k = owner, {c}~    def top(self): return self if self.owner is None else self.owner.top()~    def run(self, x): return math.sin(x) * self.top().k + self.k~{n}p = {n}C(); {n} = {n}C({n}C({n}p)); {n}p.child = {n}
+{n}.run(x)
+{n}p.k = {c}|{n}.owner = None|{n}.owner = {n}p|{n}.owner.owner = {n}C()|{n}C.top = lambda self: self|{n} = copy.deepcopy({n})|{n} = copy.copy({n}); {n}.k = {c}|{n}.__dict__.update(k={c})|{n} = pickle.loads(pickle.dumps([1.0]))[0]; {n} = {n}C()
+---
+{n} = {c}~def {n}set(v):~    global {n}~    {n} = v~def {n}f(x):~    {n}set({n} * 1.0)~    return math.sin(x) * {n}
+{n}f(x)
+{n}set({c})|{n} = {c}|{n}set(np.float64({c}))
+---
+{n}pool = [{c}, {c}]~def {n}(x):~    with concurrent.futures.ThreadPoolExecutor(2) as pool: return sum(pool.map(lambda k: {n}g(x) * k, {n}pool))~def {n}g(x): return math.sin(x)
+{n}(x)
+{n}pool[0] = {c}|{n}pool.append({c})|{n}g = {u}|def {n}g(x): return {u}(x)
+---
+{n} = "a"~def {n}f(x):~    match {n}:~        case "a": return math.sin(x)~        case ("b", k): return math.cos(x) * k~        case {{"c": k}}: return x * k~        case _: return {u}(x)
+{n}f(x)
+{n} = "a"|{n} = ("b", {c})|{n} = {{"c": {c}}}|{n} = None
+---
+{n} = operator.attrgetter("k"); {n}o = types.SimpleNamespace(k={c}, m={u}); {n}m = operator.methodcaller("m", {c})
+{n}({n}o) * math.sin(x) + {n}m({n}o) * x + operator.itemgetter("k")(vars({n}o)) * x
+{n}o.k = {c}|{n}o.m = {u}|{n} = operator.attrgetter("real.k") if False else (lambda o: o.k * 2)|{n}o = types.SimpleNamespace(k={c}, m={u})
 """
-IMPORTS = "collections contextvars copy dataclasses enum functools math random scipy.interpolate threading types typing weakref"
+IMPORTS = "abc collections concurrent.futures contextvars copy dataclasses enum functools math operator pickle random scipy.integrate scipy.interpolate scipy.optimize scipy.sparse scipy.stats threading types typing weakref"
 _START = f"import {', '.join(IMPORTS.split())}\nimport numpy as np\nrate = 0.8\nstop = []\n"
 _START += "def twice(f): return lambda x: f(x) * 2.0\ndef tick(x):\n    if stop: raise stop.pop()\n    return x\n"
 _FUNCTIONS = FUNCTIONS.strip().replace("\n", "|").split("|")
