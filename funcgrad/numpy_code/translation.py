@@ -507,8 +507,10 @@ def _vectorized(value: Any, translate: Any) -> Any:
 
 def _of_python_function(value: np.ufunc, translate: Any) -> Any:
     """Return the counterpart of a ufunc of ``numpy.frompyfunc``, whose function only the garbage collector tells."""
-    found = [part for part in gc.get_referents(value) if type(part) is FunctionType]
-    return Elementwise(translate(found[0])[0], value.nin, value.nout, identity=value.identity) if found else value
+    found = list(filter(callable, gc.get_referents(value)))
+    return (
+        Elementwise(called(translate(found[0])[0]), value.nin, value.nout, identity=value.identity) if found else value
+    )
 
 
 #: Functions that rebuild objects with what they refer to, by type or by the type's full name.

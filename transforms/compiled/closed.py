@@ -12,6 +12,7 @@ import operator
 import sys
 import threading
 import weakref
+from abc import ABCMeta, get_cache_token
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
@@ -224,7 +225,7 @@ def _is_fixed(x: Any, own_packages: frozenset[str]) -> bool:
     if isinstance(x, type):
         return _is_library(x.__module__, own_packages)
     if isinstance(x, (BuiltinFunctionType, np.ufunc)):
-        return True
+        return not _is_of_python(x)
     kind = type(x)
     opened = isinstance(x, (*_HOLDERS, *_PARTS_OF_MEMBERS, *_READ_AT_ONCE)) or _holds_arrays(kind)
     return not opened and _is_library(kind.__module__, own_packages) and not _holds_others(kind.__module__)
@@ -238,6 +239,11 @@ def _holds_others(name: str | None) -> bool:
 def _holds_arrays(kind: type) -> bool:
     """Whether objects of a class of NumPy or SciPy may hold arrays in attributes: polynomials, sparse matrices."""
     return kind.__module__.partition(".")[0] in ("numpy", "scipy")
+
+
+def _is_of_python(x: Any) -> bool:
+    """Whether ``x`` is a ufunc that ``numpy.frompyfunc`` has made."""
+    return isinstance(x, np.ufunc) and x.__name__.endswith("(vectorized)")
 
 
 def _has_same(values: Iterable[Any], others: tuple[Any, ...]) -> bool:
@@ -266,7 +272,7 @@ def _references(x: Any, names: set[str], own_packages: frozenset[str]) -> Iterat
     elif isinstance(x, Transformed):  # its compiled programs do not count
         yield from _fixed_references(x.fun, x.options)
     elif isinstance(x, ModuleType):
-        yield from (_Reference("{h}[{k}]", x.__dict__, name) for name in names & x.__dict__.keys())
+        yield from (_Reference("{h}[{k}]", x.__dict__, name) for name in {*names, "__getattr__"} & x.__dict__.keys())
     else:
         yield from _references_of_object(x, names, own_packages)
 
@@ -305,6 +311,8 @@ def _references_of_class(x: type, names: set[str], own_packages: frozenset[str])
         is_special = name[:2] == name[-2:] == "__" and isinstance(value, (FunctionType, *_PARTS_OF_MEMBERS))
         if is_special or name in names:
             yield _Reference("{h}[{k}]", members, name)
+    if isinstance(x, ABCMeta):  # other classes may be registered
+        yield _Reference("{h}()", get_cache_token)
     kinds = (type(x), *x.__mro__[1:])
     yield from _fixed_references(*[kind for kind in kinds if not _is_library(kind.__module__, own_packages)])
 
@@ -366,6 +374,8 @@ _READ_AT_ONCE: dict[type, Callable[[Any, set[str]], list[_Reference]]] = {
     ContextVar: lambda x, names: [_Reference("{h}.get({k})", x)],
     threading.local: lambda x, names: [_Reference("getattr({h}, {k})", x, name) for name in names & vars(x).keys()],
     functools._lru_cache_wrapper: _cached,
+    np.vectorize: lambda x, names: [_Reference("getattr({h}, {k})", x, "pyfunc")],
+    np.ufunc: lambda x, names: _fixed_references(*filter(callable, get_referents(x))),
 }
 
 

@@ -328,6 +328,18 @@ CHANGES = {
     "object that is referenced weakly": (_CLASS + "\nr = weakref.ref(c)", "r().k", "c.k = 3.0"),
     "polynomial": ("c = np.poly1d([1.0, 2.0])", "c(1.0)", "c[0] = 5.0"),
     "masked array": ("c = np.ma.array([1.0, 2.0])", "c.sum()", "c[0] = np.ma.masked"),
+    "class that is registered": (
+        "import abc\nclass A(abc.ABC): pass\nclass C: pass",
+        "issubclass(C, A) + 1.0",
+        "A.register(C)",
+    ),
+    "names that a module makes": (
+        "m = types.ModuleType('m'); m.__getattr__ = lambda name: 2.0",
+        "m.k",
+        "m.__getattr__ = lambda name: 3.0",
+    ),
+    "ufunc of a function": ("rate = 2.0\nc = np.frompyfunc(lambda n: n * rate, 1, 1)", "c(1.0)", "rate = 3.0"),
+    "another function of numbers": ("c = np.vectorize(lambda n: n)", "float(c(2.0))", "c.pyfunc = lambda n: 3.0"),
     "function of numbers": ("rate = 2.0\nc = np.vectorize(lambda n: n * rate)", "float(c(1.0))", "rate = 3.0"),
 }
 
