@@ -230,7 +230,7 @@ float((math.sin(x) * {n}).sum()) + {n}s["a"][0] * x
 ---
 {n} = np.frompyfunc(lambda t: t * rate, 1, 1); {n}v = np.vectorize({u}); rate = {c}
 float({n}(x)) + float({n}v(x))
-rate = {c}|{n} = np.frompyfunc(lambda t: {u}(t), 1, 1)|{n}v = np.vectorize({u})|{n}v.pyfunc = {u}
+rate = {c}|{n} = np.frompyfunc({u}, 1, 1)|{n}v = np.vectorize({u})|{n}v.pyfunc = {u}
 ---
 class {n}C:~    def __init__(self, owner=None): self.owner, self.k = owner, {c}~    def top(self): return self if self.owner is None else self.owner.top()~    def run(self, x): return math.sin(x) * self.top().k + self.k~{n}p = {n}C(); {n} = {n}C({n}C({n}p)); {n}p.child = {n}
 {n}.run(x)

@@ -23,8 +23,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+import funcgrad.numpy as fnp
 from funcgrad import tree
 from funcgrad.core import Tracer
+from funcgrad.numpy_code import CheckedForWrites, Rebuilt, SelfRebuilding
 from funcgrad.transforms.transformed import Transformed
 
 ndarray = np.ndarray
@@ -272,7 +274,10 @@ def _references(x: Any, names: set[str], own_packages: frozenset[str]) -> Iterat
     elif isinstance(x, Transformed):  # its compiled programs do not count
         yield from _fixed_references(x.fun, x.options)
     elif isinstance(x, ModuleType):
-        yield from (_Reference("{h}[{k}]", x.__dict__, name) for name in {*names, "__getattr__"} & x.__dict__.keys())
+        known, used = x.__dict__, {*names, "__getattr__"}
+        yield from (_Reference("{h}[{k}]", known, name) for name in used & known.keys())
+        if "__getattr__" in known:
+            yield _Reference("{h}.keys().isdisjoint({k})", known, frozenset(used - known.keys()))
     else:
         yield from _references_of_object(x, names, own_packages)
 
@@ -374,7 +379,8 @@ _READ_AT_ONCE: dict[type, Callable[[Any, set[str]], list[_Reference]]] = {
     ContextVar: lambda x, names: [_Reference("{h}.get({k})", x)],
     threading.local: lambda x, names: [_Reference("getattr({h}, {k})", x, name) for name in names & vars(x).keys()],
     functools._lru_cache_wrapper: _cached,
-    np.vectorize: lambda x, names: [_Reference("getattr({h}, {k})", x, "pyfunc")],
+    **dict.fromkeys((CheckedForWrites, Rebuilt, SelfRebuilding), lambda x, names: _fixed_references(x.fun)),
+    **dict.fromkeys((np.vectorize, fnp.vectorize), lambda x, names: [_Reference("getattr({h}, {k})", x, "pyfunc")]),
     np.ufunc: lambda x, names: _fixed_references(*filter(callable, get_referents(x))),
 }
 

@@ -338,8 +338,10 @@ CHANGES = {
         "m.k",
         "m.__getattr__ = lambda name: 3.0",
     ),
+    "name that a module gets": ("m = types.ModuleType('m'); m.__getattr__ = lambda name: 2.0", "m.k", "m.k = 3.0"),
     "ufunc of a function": ("rate = 2.0\nc = np.frompyfunc(lambda n: n * rate, 1, 1)", "c(1.0)", "rate = 3.0"),
     "another function of numbers": ("c = np.vectorize(lambda n: n)", "float(c(2.0))", "c.pyfunc = lambda n: 3.0"),
+    "function of numbers in funcgrad": ("rate = 2.0\nc = fnp.vectorize(lambda n: n * rate)", "c(1.0)", "rate = 3.0"),
     "function of numbers": ("rate = 2.0\nc = np.vectorize(lambda n: n * rate)", "float(c(1.0))", "rate = 3.0"),
 }
 
@@ -348,7 +350,8 @@ CHANGES = {
 def test_changes_of_what_a_function_reads(name):
     definition, expression, change = CHANGES[name]
     module = types.ModuleType("changing")
-    imports = "import collections, contextvars, functools, threading, types, weakref\nimport numpy as np\n"
+    imports = "import collections, contextvars, functools, threading, types, weakref\n"
+    imports += "import numpy as np\nimport funcgrad.numpy as fnp\n"
     exec(f"{imports}{definition}\ndef f(x):\n    return np.sin(x) * {expression}", vars(module))
     fast, slope = recorded(module.f), recorded(grad(module.f))
     for _ in range(2):
@@ -811,6 +814,15 @@ def test_transforms_outside_see_closures():
     for value in (1.0, 3.0):
         held[:] = value
         np.testing.assert_allclose(grad(fast)(X), 2 * value * X)
+
+    scale = 1.0
+    part = recorded(lambda x: fnp.sum(x**2) * scale)
+    slopes = [transform(lambda x: part(x) + 1.0) for transform in (grad, jacfwd, hessian)]
+    slopes.append(lambda x: jvp(part, (x,), (X,))[1])
+    found = [slope(X) for slope in slopes]
+    scale = 3.0
+    for slope, before in zip(slopes, found, strict=True):
+        np.testing.assert_allclose(slope(X), 3.0 * before, rtol=1e-14)
 
     a_now = [1.0]
     inner = recorded(lambda x: x * a_now[0])
