@@ -1,13 +1,17 @@
 """Global names of rebuilt functions: they see names that are rebound between calls, or during a call."""
 
+import enum
+import functools
 import gc
+import math
 import sys
 import types
 
 import numpy as np
 import pytest
+from helpers import differences
 
-from funcgrad import grad
+from funcgrad import grad, value_and_grad
 
 SOURCE = """
 import math
@@ -244,3 +248,255 @@ def test_methods_assigned_to_class_are_used(name, monkeypatch):
         patch.setattr(cls, member, other)
         assert slope(0.3) == grad(f)(0.3) == after
     assert slope(0.3) == before
+
+
+#: Programs, and changes of what they are made of.
+CHANGING = {
+    "method of a list": (
+        """
+class Stack(list):
+    def f(self, x):
+        return math.sin(x) * len(self)
+
+stack = Stack([1.0, 2.0])
+held = {"stack": stack}
+del Stack
+
+def f(x):
+    return held["stack"].f(x)
+""",
+        ["type(stack).f = lambda self, x: math.cos(x)", "stack.append(1.0)", "type(stack).f = lambda self, x: x**3"],
+    ),
+    "class in a variable of a closure": (
+        """
+def made():
+    class Scaled:
+        def f(self, x):
+            return math.sin(x)
+
+    return lambda x: Scaled().f(x), Scaled
+
+f, cls = made()
+del made
+held = [cls]
+del cls
+""",
+        ["held[0].f = lambda self, x: math.cos(x)", "held[0].f = lambda self, x: x**3"],
+    ),
+    "class in a default": (
+        """
+class Scaled:
+    def f(self, x):
+        return math.sin(x)
+
+def f(x, cls=Scaled):
+    return cls().f(x)
+
+del Scaled
+""",
+        [f"f.__defaults__[0].f = lambda self, x: {other}" for other in ("math.cos(x)", "x**3")],
+    ),
+    "class in a tuple": (
+        """
+class Scaled:
+    def f(self, x):
+        return math.sin(x)
+
+kinds, nested = (Scaled,), ((math.sin, (Scaled,)),)
+del Scaled
+
+def f(x):
+    return kinds[0]().f(x) + nested[0][1][0]().f(x)
+""",
+        [f"kinds[0].f = lambda self, x: {other}" for other in ("math.cos(x)", "x**3")],
+    ),
+    "method of an enumeration": (
+        """
+class Kind(enum.Enum):
+    A = 1.0
+    B = 2.0
+
+    def f(self, x):
+        return math.sin(x) * self.value * getattr(self, "rate", 1.0)
+
+def f(x):
+    return Kind.A.f(x) + Kind.B.f(x)
+""",
+        [
+            "Kind.f = lambda self, x: math.cos(x) * getattr(self, 'rate', 3.0)",
+            "Kind.B.rate = 3.0",
+            "Kind.A.rate = Kind.B.rate = 4.0",
+        ],
+    ),
+    "method of a class derived from ndarray": (
+        """
+class Signal(np.ndarray):
+    rate = 2.0
+
+    def f(self, x):
+        return float(math.sin(x) * self.dot([1.0, 2.0])) * self.rate
+
+signal = np.ones(2).view(Signal)
+
+def f(x):
+    return signal.f(x)
+""",
+        ["Signal.f = lambda self, x: math.cos(x) * self.rate", "Signal.rate = 3.0", "Signal.f = lambda self, x: x**3"],
+    ),
+    "method of a metaclass": (
+        """
+class Meta(type):
+    def g(cls, x):
+        return math.sin(x) * cls.rate
+
+class Scaled(metaclass=Meta):
+    rate = 2.0
+
+def f(x):
+    return Scaled.g(x)
+""",
+        ["Meta.g = lambda cls, x: math.cos(x) * cls.rate", "Scaled.rate = 3.0", "Meta.g = lambda cls, x: x**3"],
+    ),
+    "methods that are new": (
+        """
+class Scaled:
+    def f(self, x):
+        return sum([math.sin(x), *[getattr(self, name)(x) for name in "abcde" if hasattr(self, name)]])
+
+def f(x):
+    return Scaled().f(x)
+""",
+        [f"Scaled.{name} = lambda self, x: math.cos(x)" for name in "abcde"],
+    ),
+    "None, then a function": (
+        """
+class Scaled:
+    hook = None
+
+    def f(self, x):
+        return math.sin(x) if self.hook is None else self.hook(x)
+
+def f(x):
+    return Scaled().f(x) * (1.0 if f.hook is None else f.hook(x))
+
+f.hook = None
+""",
+        [
+            *["Scaled.hook = lambda self, x: math.cos(x)", "Scaled.hook = None"] * 4,
+            *["f.hook = math.cos", "f.hook = None"] * 4,
+        ],
+    ),
+    "what is registered": (
+        """
+class Scaled:
+    @functools.singledispatchmethod
+    def f(self, kind, x):
+        return math.sin(x)
+
+def f(x):
+    return Scaled().f("kind", x)
+""",
+        [f"vars(Scaled)['f'].register(str, lambda self, kind, x: {other})" for other in ("math.cos(x)", "x**3")],
+    ),
+    "objects in a cache": (
+        """
+@functools.cache
+def settings(name="one", *, size=(2, 3)):
+    return types.SimpleNamespace(rate=2.0, wave=math.sin)
+
+class Kept:
+    rate = 2.0
+
+    @classmethod
+    @functools.cache
+    def only(cls):
+        return cls()
+
+settings(), settings("two", size=(1, 2)), Kept.only()
+
+def f(x):
+    one, two = settings(), settings("two", size=(1, 2))
+    return one.wave(x) * one.rate + two.wave(x) * two.rate + x * Kept.only().rate
+""",
+        [
+            *["settings().rate = 3.0", "settings('two', size=(1, 2)).wave = math.cos", "Kept.only().rate = 5.0"],
+            *["settings.cache_clear()", "settings().rate = 4.0; settings('two', size=(1, 2)).rate = 7.0"],
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CHANGING)
+def test_programs_that_change_between_calls(name):
+    text, changes = CHANGING[name]
+    module = types.ModuleType("changing_example")
+    exec(f"import enum, functools, math, types\nimport numpy as np\n{text}", vars(module))
+    for change in ("", *changes):
+        exec(change, vars(module))
+        for _ in range(2):
+            value, found = value_and_grad(module.f)(0.7)
+            assert value == pytest.approx(module.f(0.7), rel=1e-14), change
+            assert found == pytest.approx(differences(module.f, 0.7), rel=1e-8), change
+
+
+class Counted:
+    rate = 2.0
+    last = 0.0
+
+    def f(self, x):
+        kind = type(self)
+        kind.last = math.sin(x) * kind.rate
+        kind.rate = 7.0
+        return self.last
+
+    def g(self, x):
+        return math.cos(x) * self.last
+
+
+class CountedEnum(enum.Enum):
+    A = 1.0
+
+    def f(self, x):
+        self.last = math.sin(x) * getattr(self, "rate", 2.0)
+        self.rate = 7.0
+        return self.last
+
+    def g(self, x):
+        return math.cos(x) * getattr(self, "last", 0.0)
+
+
+class CountedArray(np.ndarray):
+    rate = 2.0
+    last = 0.0
+    f, g = Counted.f, Counted.g
+
+
+@pytest.mark.parametrize("make", [Counted, lambda: CountedEnum.A, lambda: np.ones(2).view(CountedArray)])
+def test_what_a_run_writes_to_a_class_or_member_is_gone_after_it(make):
+    first, last = (lambda x: make().f(x)), (lambda x: make().g(x))
+    for _ in range(2):
+        assert grad(first)(0.7) == pytest.approx(2.0 * math.cos(0.7), rel=1e-14)
+        assert value_and_grad(last)(0.7) == (0.0, 0.0)
+    kind = type(make())
+    kind.rate = 3.0
+    if isinstance(make(), enum.Enum):
+        make().rate = 3.0
+    assert grad(first)(0.7) == pytest.approx(3.0 * math.cos(0.7), rel=1e-14)
+
+
+@functools.lru_cache
+def nodes(count):
+    return np.linspace(0.0, 1.0, count)
+
+
+def with_cache(x):
+    nodes.cache_clear()
+    total = sum(math.sin(x * float(node)) for node in nodes(3))
+    return total * nodes.cache_info().maxsize
+
+
+def test_cache_of_a_program_is_cleared_in_a_run():
+    nodes(2)
+    expected = sum(node * math.cos(0.7 * node) for node in (0.0, 0.5, 1.0)) * 128
+    assert grad(with_cache)(0.7) == pytest.approx(expected, rel=1e-14)
+    assert nodes.cache_info().currsize <= 1

@@ -18,6 +18,7 @@ from funcgrad.numpy.plain_values.hints import user_line
 from funcgrad.numpy.ufuncs import UFUNCS
 from funcgrad.numpy_code.array_functions import PROTOCOLS, accepting_numpys
 from funcgrad.numpy_code.conversions import as_complex, as_float, as_int
+from funcgrad.numpy_code.metaclasses import set_until_end
 from funcgrad.numpy_code.replacements import PLAIN_TYPES
 from funcgrad.shared_state import pending_refusals
 from funcgrad.writable import Proxy, as_array, make_buffer
@@ -31,6 +32,8 @@ class _ArrayClass(type):
 
     numpy_class: Any
     __class__: Any = property(lambda cls: type(cls.numpy_class) if cls.numpy_class else _ArrayClass)
+
+    __setattr__, __delattr__ = set_until_end(type.__setattr__), set_until_end(type.__delattr__)
 
     def __instancecheck__(cls, x: Any) -> bool:
         return type.__instancecheck__(cls, x) or isinstance(x, cls.numpy_class)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections import ChainMap
 from collections.abc import Callable
 from contextlib import suppress
 from enum import EnumMeta
@@ -17,17 +18,18 @@ from funcgrad import tree
 from funcgrad.backend import is_array_class
 from funcgrad.numpy_code.array_classes import array_class
 from funcgrad.numpy_code.array_functions import PROTOCOLS, accepting_numpys
-from funcgrad.numpy_code.enumerations import enumeration, is_rebuilt_enumeration
+from funcgrad.numpy_code.enumerations import enumeration, is_rebuilt_enumeration, own_classes
 from funcgrad.numpy_code.members import (
     Stamp,
     TranslatedAttribute,
     are_up_to_date,
+    built_names,
     forget,
     is_lenient,
-    is_placeholder,
     lazy_member,
     may_need_translation,
     member_of_class,
+    put_stamps,
     rebuilt_member,
     stamps_of,
 )
@@ -99,12 +101,9 @@ def _rebuilt_class(cls: type, translate: Any, is_kept: Callable[[type], bool]) -
         made = _derived(make, cls, (first, *others), {**names, **members, **hooks})
     except Exception:  # the class does not allow subclasses
         return cls
-    above = [stamp for base in bases if not is_kept(base) for stamp in stamps_of(base)]
     for name, constant in constants.items():  # afterwards, because a metaclass may compute with the members
         type.__setattr__(made, name, constant)
-    own, given = members_of(made), members_of(cls)
-    built = {name: given[name] for name in members | constants if name in given and not is_placeholder(own[name])}
-    type.__setattr__(made, STAMPS, tuple(dict.fromkeys([Stamp(cls, built), *above])))
+    put_stamps(made, Stamp(cls, built_names(made, members | constants)), (*bases, kind))
     if hasattr(cls, "__slots__"):  # ``first`` may have others
         type.__setattr__(made, "__slots__", cls.__slots__)
     if "__parameters__" in members_of(cls):  # ``Generic`` sets it for each subclass, and finds none for this one
@@ -134,18 +133,29 @@ def _builder(cls: type) -> Callable[[type, Any, Callable[[type], bool]], type] |
 
 
 def _metaclass(kind: type, translate: Any, is_kept: Callable[[type], bool]) -> type:
+    known = translate.classes
+    if kind in known and not are_up_to_date(stamps_of(known[kind])):
+        forget(kind, translate)
     made: type = rebuilt_metaclass(kind, translate, is_kept, member_of_class)
+    for base in reversed(mro_of(kind)):
+        if base in known and STAMPS not in members_of(known[base]):
+            above = [known[other] for other in base.__bases__ if other in known]
+            put_stamps(known[base], Stamp(base, built_names(known[base], members_of(base))), above)
     return made
 
 
 def _enumeration(cls: type, translate: Any, is_kept: Callable[[type], bool]) -> type:
     made: type = enumeration(cls, translate, partial(member_of_class, translate))
+    members = ChainMap(*[members_of(base) for base in own_classes(cls)])
+    put_stamps(made, Stamp(cls, built_names(made, members), members), ())
     return made
 
 
 def _array_class(cls: type, translate: Any, is_kept: Callable[[type], bool]) -> type:
     bases = [b if is_kept(b) else class_of(b, translate, is_kept) for b in cls.__bases__]
-    return array_class(cls, translate, bases, partial(member_of_class, translate))
+    made = array_class(cls, translate, bases, partial(member_of_class, translate))
+    put_stamps(made, Stamp(cls, built_names(made, members_of(cls))), bases)
+    return made
 
 
 class _TemporaryBase:

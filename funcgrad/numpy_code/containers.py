@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from funcgrad.numpy_code.members import stamps_of
 from funcgrad.numpy_code.replacements import PLAIN_TYPES, current_run
 from funcgrad.writable import is_buffer
 
@@ -40,7 +41,7 @@ def translated_container(value: Any, translate: Any) -> tuple[Any, bool]:
     for place, member in enumerate(members):
         ours, always = translate(member)
         found.append(ours)
-        lasts = lasts and always
+        lasts = lasts and always and not stamps_of(ours)  # the program may change its class
         if ours is not member and kind is dict and plain_keys and len(keys) > _LARGE and not _holds_array(member):
             known = dict(zip(keys[: place + 1], found, strict=True))
             return _in_this_run(value, Registry(value, translate, known), translate)

@@ -5,11 +5,15 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterator
 from enum import Enum, EnumMeta, Flag, IntEnum, IntFlag, ReprEnum, StrEnum
+from functools import partial
 from types import FunctionType
 from typing import Any
 
-from funcgrad.numpy_code.replacements import PLAIN_TYPES
+from funcgrad.numpy_code.metaclasses import set_until_end
+from funcgrad.numpy_code.replacements import PLAIN_TYPES, current_run
 
+#: Attributes of the members of an enumeration that a program does not change.
+_KEPT = ("_name_", "_value_", "_sort_order_")
 #: Attribute under which a view keeps the object that it replaces.
 SOURCE = "⟨source⟩"
 
@@ -27,6 +31,8 @@ class _Enumeration(type):
     members: dict[Any, Any]
     __class__: Any = property(lambda cls: type(cls.__original__))
 
+    __setattr__, __delattr__ = set_until_end(type.__setattr__), set_until_end(type.__delattr__)
+
     def view(cls, member: Any) -> Any:
         """Return the member for one of the program, or for a combination of its flags; any other value unchanged."""
         if type(member) is not cls.__original__:
@@ -35,7 +41,7 @@ class _Enumeration(type):
         if found is None:
             base = cls.__original__._member_type_
             found = base.__new__(cls, *([] if base is object else base.__getnewargs__(member)))
-            vars(found).update({key: x for key, x in vars(member).items() if type(x) in PLAIN_TYPES})
+            vars(found).update({key: x for key, x in vars(member).items() if key in _KEPT and type(x) in PLAIN_TYPES})
             vars(found)[SOURCE] = member
             cls.members[member] = found
         return found
@@ -84,11 +90,18 @@ class _Member:
     value = property(lambda self: self._value_)
 
     def __getattr__(self, name: str) -> Any:
-        """Look up an attribute that is translated in each run: a function, an array."""
+        """Look up an attribute of the program's member, which a program may change."""
         own = vars(_original(self))
         if name not in own:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
         return type(self).__translate__(own[name])[0]  # type: ignore[attr-defined]
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Set an attribute until the run ends."""
+        own = vars(self)
+        if name not in own:
+            current_run().at_end(partial(own.pop, name, None))
+        own[name] = value
 
     def __repr__(self) -> str:
         return repr(_original(self))
@@ -150,11 +163,11 @@ def is_rebuilt_enumeration(cls: Any) -> bool:
         return False
     if any(type(member._value_) not in PLAIN_TYPES for member in cls):
         return True
-    own = [value for base in _own_classes(cls) for value in _methods(base).values()]
+    own = [value for base in own_classes(cls) for value in _methods(base).values()]
     return any(type(value) in (FunctionType, staticmethod, classmethod, property) for value in own)
 
 
-def _own_classes(cls: Any) -> list[Any]:
+def own_classes(cls: Any) -> list[Any]:
     """Return the program's classes among ``cls`` and its bases."""
     return [base for base in cls.__mro__ if base not in _BASES and base.__module__ != "builtins"]
 
@@ -174,7 +187,7 @@ def enumeration(cls: Any, translate: Any, rebuilt: Callable[[type, str, Any], An
         rebuilt: ``rebuilt(base, name, value)`` returns the replacement for a method or another attribute.
     """
     names: dict[str, Any] = {"__module__": cls.__module__, "__qualname__": cls.__qualname__, "__doc__": cls.__doc__}
-    for base in reversed(_own_classes(cls)):
+    for base in reversed(own_classes(cls)):
         names |= {name: rebuilt(base, name, value) for name, value in _methods(base).items()}
     names |= {"__original__": cls, "__translate__": staticmethod(translate), "members": {}}
     bases = (_Flags if issubclass(cls, Flag) else _Member, *({cls._member_type_} - {object}))

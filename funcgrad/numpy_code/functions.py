@@ -18,6 +18,7 @@ from funcgrad.numpy_code.calls import IdentityCache, with_calls
 from funcgrad.numpy_code.conversions import holds_traced
 from funcgrad.numpy_code.examples import is_public, with_example_loop
 from funcgrad.numpy_code.local_calls import with_local_calls
+from funcgrad.numpy_code.members import Stamp, are_up_to_date, stamps_of
 from funcgrad.numpy_code.metaclasses import members_of
 from funcgrad.numpy_code.names import public_modules_of
 from funcgrad.numpy_code.replacements import PLAIN_TYPES, Run, current_run
@@ -57,8 +58,26 @@ def _find_assigned(code: CodeType, scope: str) -> frozenset[str]:
     return every if scope == "GLOBAL" or every is _NOTHING else every.intersection(code.co_freevars)
 
 
+class _UnchangedClass:
+    """Stands among closure variables for a class that a variable or a default holds.
+
+    Args:
+        stamps: those of the rebuilt class.
+    """
+
+    __slots__ = ("stamps",)
+
+    def __init__(self, stamps: tuple[Stamp, ...]) -> None:
+        self.stamps = stamps
+
+    @property
+    def cell_contents(self) -> bool:
+        """Whether the class still has the members that were rebuilt."""
+        return are_up_to_date(self.stamps)
+
+
 #: Closure variables, with the values that they hold.
-_Cells = list[tuple[CellType, Any]]
+_Cells = list[tuple[Any, Any]]
 #: A rebuilt function, and the values of the closure variables of it and its parts at that time.
 Built = tuple[Callable[..., Any], _Cells]
 
@@ -140,6 +159,7 @@ def rebuild(fun: FunctionType, translate: Any) -> tuple[FunctionType, bool]:
     attributes = _attributes(fun, translate)
     if attributes is None:
         built.__dict__ = fun.__dict__  # shared: the program may set attributes of ``fun`` later
+        lasting = lasting and all(x is not None for x in fun.__dict__.values())  # a function may stand there later
     else:
         built.__dict__, lasting = attributes, False
         current_run().at_end(functools.partial(_hand_over, fun.__dict__, attributes, dict(attributes)))
@@ -150,7 +170,7 @@ def rebuild(fun: FunctionType, translate: Any) -> tuple[FunctionType, bool]:
         shown = with_example_loop(built, f"{fun.__module__}.{fun.__name__}")
     if lasting:
         imported = translate.imported_globals.get(fun.__globals__.get("__name__")) is names
-        if fun.__closure__ or not (imported or _is_inert(fun.__globals__)):
+        if watched or fun.__closure__ or not (imported or _is_inert(fun.__globals__)):
             translate.closures[fun] = shown, watched  # a small cache: the rebuilt function may refer to ``fun``
         else:
             translate.functions.put(fun, shown)
@@ -241,6 +261,8 @@ def _fill(built: FunctionType, watched: _Cells, changed: _Cells, fun: FunctionTy
     def of(value: Any) -> Any:
         nonlocal lasting
         found, always = translate(value)
+        if stamps := stamps_of(found):
+            watched.append((_UnchangedClass(stamps), True))
         if not always:
             part = translate.closures.get(value) if type(value) is FunctionType else None
             if part is not None and part[0] is found:
@@ -281,7 +303,8 @@ def rebuild_singledispatch(fun: FunctionType, translate: Any) -> Callable[..., A
 def rebuild_lru_cache(fun: Any, translate: Any) -> tuple[Any, bool]:
     """Return the replacement for a function of ``functools.lru_cache``, with a cache that lasts for one run.
 
-    Keys of traced values are their identities, not their numbers.
+    Keys of traced values are their identities, not their numbers. If the program has used its own cache, calls with
+    numbers, texts and classes ask that one: it may hold an object that the program has changed since.
     """
     inner, _ = translate(fun.__wrapped__)
     results: dict[Any, Any] = {}
@@ -289,6 +312,9 @@ def rebuild_lru_cache(fun: Any, translate: Any) -> tuple[Any, bool]:
 
     @functools.wraps(fun)
     def of_run(*args: Any, **kwargs: Any) -> Any:
+        theirs, named = _plain(args), {name: _plain(x) for name, x in kwargs.items()}
+        if theirs is not _EMPTY and all(x is not _EMPTY for x in named.values()) and fun.cache_info().currsize:
+            return translate(fun(*theirs, **named))[0]
         given: tuple[Any, ...] = (*args, *kwargs.items())
         if holds_traced(args) or holds_traced(kwargs.values()):
             key: Any = (tuple([_key(x) for x in args]), tuple([(name, _key(x)) for name, x in kwargs.items()]))
@@ -299,7 +325,22 @@ def rebuild_lru_cache(fun: Any, translate: Any) -> tuple[Any, bool]:
             results[key] = inner(*args, **kwargs)
         return results[key]
 
+    def cache_clear() -> None:
+        results.clear()
+        fun.cache_clear()
+
+    vars(of_run).update(cache_clear=cache_clear, cache_info=fun.cache_info)
     return of_run, False
+
+
+def _plain(x: Any) -> Any:
+    """Return a number, a text, a class or a tuple of them, as the program has it; ``_EMPTY`` for anything else."""
+    if type(x) is tuple:
+        parts = tuple(map(_plain, x))
+        return _EMPTY if any(part is _EMPTY for part in parts) else parts
+    if isinstance(x, type):
+        return members_of(x).get("__original__", x)
+    return x if type(x) in PLAIN_TYPES else _EMPTY
 
 
 def _key(x: Any) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from abc import ABCMeta
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import _lru_cache_wrapper, cached_property, partial, partialmethod, singledispatchmethod
 from types import FunctionType
 from typing import Any
@@ -26,18 +26,26 @@ class Stamp:
 
     Args:
         cls: the program's class.
-        built: the members that were rebuilt together with the class.
+        built: the names of the members that were rebuilt together with the class.
+        members: what the class holds now, if not in its own dictionary only.
 
     Attributes:
+        cls: the program's class.
         members: what the class holds now.
+        count: the number of its members then.
         methods: a function that takes the noted methods out of ``members`` at once, and what it returned then.
         others: the same for other members: arrays and traced values cannot be compared.
     """
 
-    __slots__ = ("_built", "members", "methods", "others")
+    __slots__ = ("_built", "cls", "count", "members", "methods", "others")
 
-    def __init__(self, cls: type, built: dict[str, Any]) -> None:
-        self.members, self._built = members_of(cls), dict(built)
+    def __init__(self, cls: type, built: Iterable[str], members: Mapping[str, Any] | None = None) -> None:
+        self.cls = cls
+        self.members: Mapping[str, Any] = members_of(cls) if members is None else members
+        self.count = len(self.members)
+        # a method may stand later where there is None now
+        empty = [name for name, value in self.members.items() if value is None and not name.startswith("__")]
+        self._built = {name: self.members[name] for name in (*built, *empty) if name in self.members}
         self._renew()
 
     def note(self, name: str, member: Any) -> None:
@@ -64,6 +72,8 @@ def are_up_to_date(stamps: Iterable[Stamp]) -> bool:
     """Whether the classes still have the members that were rebuilt."""
     try:
         for stamp in stamps:
+            if len(stamp.members) != stamp.count:
+                return False
             get, found = stamp.methods
             if found and get(stamp.members) != found:
                 return False
@@ -80,9 +90,15 @@ def stamps_of(made: Any) -> tuple[Stamp, ...]:
     return members_of(made).get(STAMPS, ()) if isinstance(made, type) else ()
 
 
+def put_stamps(made: Any, own: Stamp, above: Iterable[Any]) -> None:
+    """Give a rebuilt class its stamps: its ``own``, and those of its rebuilt bases and its metaclass, ``above`` it."""
+    others = [stamp for kind in above for stamp in stamps_of(kind)]
+    type.__setattr__(made, STAMPS, tuple(dict.fromkeys([own, *others])))
+
+
 def forget(cls: type, translate: Any) -> None:
-    """Drop the rebuilt ``cls`` and its bases, so that the next request rebuilds them."""
-    for kind in mro_of(cls):
+    """Drop the rebuilt ``cls``, its bases and their metaclasses, so that the next request rebuilds them."""
+    for kind in (*mro_of(cls), *mro_of(type(cls))):
         translate.classes.pop(kind, None)
         translate.viewers.pop(kind, None)
 
@@ -128,7 +144,7 @@ class _LazyMember:
             elif given is _GONE:
                 type.__delattr__(self.owner, self.name)
             else:
-                new = member_of_class(self.translate, own["__original__"], self.name, given)
+                new = member_of_class(self.translate, stamp.cls, self.name, given)
                 type.__setattr__(self.owner, self.name, new)
                 if isinstance(new, _LazyMember):
                     new.__set_name__(self.owner, self.name)
@@ -292,9 +308,10 @@ def member_of_class(translate: Any, cls: type, name: str, value: Any) -> Any:
     return found
 
 
-def is_placeholder(member: Any) -> bool:
-    """Whether a member of a rebuilt class was not looked up yet."""
-    return isinstance(member, _LazyMember)
+def built_names(made: type, names: Iterable[str]) -> list[str]:
+    """Return those of ``names`` under which a rebuilt class has members, and no placeholders for methods."""
+    own = members_of(made)
+    return [name for name in names if name in own and not isinstance(own[name], _LazyMember)]
 
 
 def rebuilt_member(member: Any, translate: Any) -> Any:
@@ -316,10 +333,7 @@ def rebuilt_member(member: Any, translate: Any) -> Any:
     if type(member) is partialmethod:
         return partialmethod(translate(member.func)[0], *member.args, **member.keywords)
     if type(member) is singledispatchmethod:
-        dispatching = singledispatchmethod(rebuilt_member(member.func, translate))
-        for cls, method in member.dispatcher.registry.items():
-            dispatching.register(cls, rebuilt_member(method, translate))
-        return dispatching
+        return _Descriptor(member, translate)
     if type(member) is partial and hasattr(partial, "__get__"):  # a descriptor from Python 3.13 on
         return _Descriptor(member, translate)
     if f"{type(member).__module__}.{type(member).__name__}" in DECORATED:
@@ -330,6 +344,14 @@ def rebuilt_member(member: Any, translate: Any) -> Any:
         kind = _Descriptor if not writes else _DataDescriptor if reads else _SetDescriptor
         return kind(member, translate)
     return as_format_string(member)
+
+
+def rebuild_dispatching(member: singledispatchmethod[Any], translate: Any) -> singledispatchmethod[Any]:
+    """Return a ``singledispatchmethod`` with the methods that are registered now, rebuilt."""
+    made = singledispatchmethod(rebuilt_member(member.func, translate))
+    for cls, method in member.dispatcher.registry.items():
+        made.register(cls, rebuilt_member(method, translate))
+    return made
 
 
 def _with_rebuilt_accessors(member: property, translate: Any) -> property:

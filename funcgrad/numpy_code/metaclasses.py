@@ -7,7 +7,9 @@ from threading import get_ident
 from types import FunctionType, MappingProxyType, ModuleType
 from typing import Any
 
-__all__ = ["STAMPS", "TRANSLATE", "members_of", "mro_of", "names_of", "rebuilt_metaclass"]
+from funcgrad.numpy_code.replacements import current_run
+
+__all__ = ["STAMPS", "TRANSLATE", "members_of", "mro_of", "names_of", "rebuilt_metaclass", "set_until_end"]
 
 #: Attribute under which a rebuilt class keeps the translator that built it.
 TRANSLATE = "_⟨translate⟩"
@@ -57,6 +59,8 @@ def rebuilt_metaclass(kind: Any, translate: Any, is_kept: Callable[[type], bool]
             "__bases__": property(_bases_for_program, _BASES.__set__),
             "__base__": property(_base_for_program),
             "__class__": property(lambda cls: found if is_program else kind),
+            "__setattr__": set_until_end(kind.__setattr__),
+            "__delattr__": set_until_end(kind.__delattr__),
         }
         if type(kind.__call__) is FunctionType:
             namespace["__call__"] = lambda cls, *args, **kwargs: _call_rebuilt(kind, cls, args, kwargs)
@@ -68,6 +72,46 @@ def rebuilt_metaclass(kind: Any, translate: Any, is_kept: Callable[[type], bool]
     return found
 
 
+class _Former:
+    """Attribute that a rebuilt class had when a run began; an object to call at the end of the run.
+
+    Objects of the same attribute are equal, so that a run keeps the first of them.
+    """
+
+    __slots__ = ("cls", "name", "value")
+
+    def __init__(self, cls: type, name: str) -> None:
+        self.cls, self.name, self.value = cls, name, members_of(cls).get(name, _GONE)
+
+    def __hash__(self) -> int:
+        return hash((id(self.cls), self.name))
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is _Former and other.cls is self.cls and other.name == self.name
+
+    def __call__(self) -> None:
+        """Give the class its attribute again."""
+        if self.value is not _GONE:
+            type.__setattr__(self.cls, self.name, self.value)
+        elif self.name in members_of(self.cls):
+            type.__delattr__(self.cls, self.name)
+
+
+def set_until_end(change: Callable[..., None]) -> Callable[..., None]:
+    """Return ``__setattr__`` or ``__delattr__`` for metaclasses of rebuilt classes.
+
+    Rebuilt code writes to the rebuilt class as it writes to the view of an object: the next run knows nothing of it.
+    """
+
+    def changed(cls: type, name: str, *value: Any) -> None:
+        if STAMPS in members_of(cls):  # else the class is not complete
+            current_run().at_end(_Former(cls, name))
+        change(cls, name, *value)
+
+    return changed
+
+
+_GONE: Any = object()
 #: Methods of a metaclass that make classes, which do not run again, or that are replaced.
 _OF_METACLASS = frozenset(
     (
@@ -85,10 +129,15 @@ def _members_of_program(kind: Any, translate: Any, member_of: Callable[..., Any]
     return {"__original__": kind} | {name: member for name, member in members.items() if member is not own[name]}
 
 
+def _is_rebuilt(members: Mapping[str, Any]) -> bool:
+    """Whether a class with these members is a rebuilt one, and complete."""
+    return STAMPS in members and "__original__" in members
+
+
 def _members_for_program(cls: type) -> Mapping[str, Any]:
     """Return ``vars(cls)``; of a rebuilt class, all members of its original, in their order, replaced where needed."""
     own: Mapping[str, Any] = members_of(cls)
-    if STAMPS not in own:  # not rebuilt, or not yet complete
+    if not _is_rebuilt(own):
         return own
     given = members_of(own["__original__"])
     found = {name: _for_program(own.get(name, value)) for name, value in given.items()}
@@ -99,20 +148,21 @@ def _members_for_program(cls: type) -> Mapping[str, Any]:
 def _mro_for_program(cls: type) -> tuple[type, ...]:
     """Return ``cls.__mro__`` without the classes from which rebuilt ones are derived."""
     known = [(kind, members_of(kind)) for kind in mro_of(cls)]
-    hidden = {own["__original__"] for _, own in known if STAMPS in own}
-    return tuple([kind for kind, own in known if kind not in hidden and (STAMPS in own or "__original__" not in own)])
+    hidden = {own["__original__"] for _, own in known if _is_rebuilt(own)}
+    shown = [kind for kind, own in known if _is_rebuilt(own) or "__original__" not in own]
+    return tuple([kind for kind in shown if kind not in hidden])
 
 
 def _bases_for_program(cls: type) -> tuple[type, ...]:
     own = members_of(cls)
-    if STAMPS not in own:
+    if not _is_rebuilt(own):
         return _BASES.__get__(cls)  # type: ignore[no-any-return]
     return tuple([own[TRANSLATE](base)[0] for base in own["__original__"].__bases__])
 
 
 def _base_for_program(cls: type) -> type:
     own = members_of(cls)
-    if STAMPS not in own:
+    if not _is_rebuilt(own):
         return type.__dict__["__base__"].__get__(cls)  # type: ignore[no-any-return]
     return own[TRANSLATE](own["__original__"].__base__)[0]  # type: ignore[no-any-return]
 

@@ -192,23 +192,22 @@ def make_viewer(kind: type, cls: type, translate: Any) -> Callable[[Any], Any]:
     container_base = next((base for base in CONTAINER_BASES if issubclass(kind, base)), None)
     if container_base is None:
         return _object_viewer(kind, cls, translate)
-    return partial(_container_view, cls, container_base, _dict_of(kind)[0], _dict_of(cls)[1], _slots(kind), translate)
+    view = partial(_container_view, cls, container_base, _dict_of(kind)[0], _dict_of(cls)[1], _slots(kind), translate)
+    return lambda obj: view(obj) if are_up_to_date(stamps_of(cls)) else _viewed_anew(kind, translate, obj)
 
 
 def _object_viewer(kind: type, cls: type, translate: Any) -> Callable[[Any], Any]:
     """Return a function that views objects, which are no containers, as ``make_viewer`` does."""
     made, dict_of, set_dict = partial(object.__new__, cls), _dict_of(kind)[0], _dict_of(cls)[1]
     unreplaced, read = translate.unreplaced_types, translate.array_attributes
-    read_only_buffer = translate.read_only_buffer
-    stamps = stamps_of(cls)
+    read_only_buffer, stamps = translate.read_only_buffer, stamps_of(cls)
     # a ``__getattribute__`` of the program may read by ``object.__getattribute__``, which calls no ``__getattr__``
     at_once = any("__getattribute__" in members_of(base) for base in mro_of(kind)[:-1])
     slots = _slots(kind) if at_once else []
 
     def make_view(obj: Any) -> Any:
         if not are_up_to_date(stamps):
-            forget(kind, translate)
-            return translate(obj)[0]
+            return _viewed_anew(kind, translate, obj)
         view: Any = made()
         given = dict_of(obj) or {}
         own = dict.copy(given)  # whatever subclass of dict the program uses
@@ -229,6 +228,12 @@ def _object_viewer(kind: type, cls: type, translate: Any) -> Callable[[Any], Any
         return view
 
     return make_view
+
+
+def _viewed_anew(kind: type, translate: Any, obj: Any) -> Any:
+    """View an object through a new rebuilt class, because its class has changed."""
+    forget(kind, translate)
+    return translate(obj)[0]
 
 
 def _container_view(

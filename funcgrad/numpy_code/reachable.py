@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from functools import partial
 from itertools import islice
 from types import BuiltinFunctionType, CodeType, FunctionType, MemberDescriptorType, MethodType, ModuleType, NoneType
@@ -63,7 +64,8 @@ def reachable(fun: Any) -> Iterator[Any]:
             waiting += in_slots(value, slots)
             for base, items in _CONTAINERS.items():
                 if issubclass(kind, base):
-                    waiting += islice(items(value), _MOST_VALUES)
+                    with suppress(RuntimeError):  # the garbage collector, or another thread, adds or removes an entry
+                        waiting += islice(items(value), _MOST_VALUES)
 
 
 def own_codes(values: Iterable[Any]) -> Iterator[CodeType]:

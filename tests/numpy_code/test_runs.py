@@ -1,5 +1,6 @@
 """What a run of rebuilt code does when it ends."""
 
+import gc
 import math
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 
 from funcgrad import checkpoint, grad, hessian, jacfwd, jvp, no_grad, value_and_grad, vjp, vmap
 from funcgrad.errors import EscapedTracerError
+from funcgrad.numpy_code.reachable import reachable
 from funcgrad.numpy_code.replacements import Run, end_run
 
 
@@ -96,3 +98,26 @@ def test_arrays_that_a_function_only_works_in_may_lie_outside():
     np.testing.assert_array_equal(hessian(f)(x), 8.0 * np.eye(3))
     np.testing.assert_array_equal(grad(g)(x), 16.0 * x)
     np.testing.assert_array_equal(vmap(grad(g))(np.stack([x, x])), np.stack([16.0 * x] * 2))
+
+
+def test_tables_that_the_garbage_collector_changes():
+    """Weak references remove entries of tables when objects are collected, as while a function is searched."""
+    tables, threshold = [{0: 1} for _ in range(30)], gc.get_threshold()
+
+    def fun():
+        return tables
+
+    def change(phase, info):
+        for table in tables:
+            table[len(table)] = 1
+
+    gc.callbacks.append(change)
+    try:
+        for often in range(1, 6):
+            gc.set_threshold(often)
+            for count in range(6):
+                held = [[] for _ in range(count)]  # the collection comes elsewhere
+                assert len(list(reachable(fun))) == len(tables) + 2, held
+    finally:
+        gc.set_threshold(*threshold)
+        gc.callbacks.remove(change)

@@ -1,4 +1,4 @@
-"""Arrays and numbers that a function closes over: in closures, globals, and reachable containers and objects.
+"""Arrays and numbers that a function closes over: in closures, globals, and reachable classes, containers and objects.
 
 A recorded program is valid as long as these are unchanged. The search looks at Python objects only; it does not see
 what a function reads from elsewhere, such as a file.
@@ -6,16 +6,27 @@ what a function reads from elsewhere, such as a file.
 
 from __future__ import annotations
 
+import builtins
 import functools
+import operator
 import sys
-from collections.abc import Callable, Iterator
-from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
+import threading
+import weakref
+from abc import ABCMeta, get_cache_token
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from contextvars import ContextVar
+from gc import get_referents
+from itertools import islice
+from types import BuiltinFunctionType, CodeType, FunctionType, MappingProxyType, MethodType, ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
 
+import funcgrad.numpy as fnp
 from funcgrad import tree
 from funcgrad.core import Tracer
+from funcgrad.numpy_code import CheckedForWrites, Rebuilt, SelfRebuilding
 from funcgrad.transforms.transformed import Transformed
 
 ndarray = np.ndarray
@@ -25,6 +36,28 @@ _PLAIN = (bool, int, float, complex, str, bytes, np.generic, type(None), np.dtyp
 _LIBRARIES = frozenset(
     ("funcgrad", "numpy", "scipy", "toolz", "cytoolz", "jax", "jaxlib", "optree", *sys.stdlib_module_names)
 )
+#: Modules of libraries whose objects hold values of the user.
+_HOLDING = (
+    "argparse",
+    "collections",
+    "types",
+    "functools",
+    "toolz",
+    "cytoolz",
+    "funcgrad.transforms",
+    "funcgrad.interop",
+)
+#: Types of libraries whose objects hold values of the user.
+_HOLDERS = (dict, list, tuple, set, frozenset, deque, MappingProxyType, functools.partial, MethodType)
+#: Types of members of classes that hold functions, and the attributes in which they do.
+_PARTS_OF_MEMBERS: dict[type, tuple[str, ...]] = {
+    **dict.fromkeys((staticmethod, classmethod), ("__func__",)),
+    property: ("fget", "fset", "fdel"),
+    functools.cached_property: ("func",),
+    functools.partialmethod: ("func", "args", "keywords"),
+    functools.singledispatchmethod: ("func", "dispatcher"),
+}
+_MAX_RESULTS = 100  # largest number of results in a cache to look at
 _MAX_OBJECTS = 5_000  # largest number of places to look at
 _SMALL = 1 << 16  # largest size in bytes of an array that is compared as bytes
 
@@ -36,6 +69,7 @@ class _Reference(NamedTuple):
     holder: Any
     key: Any = None
     immutable: bool = False  # whether the object at this place cannot change
+    settles: bool = False  # whether the first run may change it: functions keep results as new attributes
 
     def read(self) -> Any:
         return _READ[self.expression](self.holder, self.key)
@@ -47,6 +81,13 @@ _READ: dict[str, Callable[[Any, Any], Any]] = {
     "len({h})": lambda h, k: len(h),
     "getattr({h}, {k})": getattr,
     "{h}": lambda h, k: h,
+    "{h}()": lambda h, k: h(),
+    "{h}.get({k})": lambda h, k: h.get(k),
+    "type({h})": lambda h, k: type(h),
+    "dict.__getitem__({h}, {k})": dict.__getitem__,
+    "list.__getitem__({h}, {k})": list.__getitem__,
+    "has_same({h}, {k})": lambda h, k: _has_same(h, k),
+    "{h}.keys().isdisjoint({k})": lambda h, k: h.keys().isdisjoint(k),
 }
 
 
@@ -67,7 +108,11 @@ class ReachableObjects:
         self._own_packages = frozenset(module.partition(".")[0] for module in modules)
         self._contents: list[tuple[_Reference, Any]] = []
         self.names: set[str] = set()
-        self._walk(fun)
+        count = -1
+        while count != len(self.names):  # a function may name what stands in a module that was looked at before
+            count = len(self.names)
+            self._contents = []
+            self._walk(fun)
         self._copies = [(x, x.tobytes() if x.nbytes <= _SMALL else x.copy()) for x in self.arrays.values()]
         self.is_unchanged = self._generate_check() if self._contents or self._copies else lambda: True
 
@@ -106,16 +151,26 @@ class ReachableObjects:
                     continue
                 if issubclass(type(found), Tracer):
                     self.has_tracers = True
-                elif type(found) is ndarray:
-                    self.arrays[id(found)] = found
+                elif isinstance(found, ndarray) and not isinstance(found, np.memmap):  # a file may be too large to copy
+                    array = found if type(found) is ndarray else np.asarray(found)
+                    self.arrays[id(array)] = array
+                    if array is not found:
+                        waiting.append(found)
                 elif not isinstance(found, _PLAIN) and not _is_fixed(found, self._own_packages):
                     waiting.append(found)
                 if not reference.immutable:
                     self._contents.append((reference, found))
 
+    def settle(self) -> None:
+        """Take it for unchanged that objects and classes have new attributes."""
+        for n, (reference, _) in enumerate(self._contents):
+            if reference.settles:
+                self._namespace[f"f{n}"] = reference.read()
+
     def _generate_check(self) -> Callable[[], bool]:
         """Generate a function that returns whether everything is unchanged; every call runs it."""
-        namespace: dict[str, Any] = {"equal": _equal, "same_number": _is_same_number}
+        namespace: dict[str, Any] = {"equal": _equal, "same_number": _is_same_number, "has_same": _has_same}
+        self._namespace = namespace
         lines = ["def is_unchanged():"]
         for n, (reference, found) in enumerate(self._contents):
             namespace[f"h{n}"], namespace[f"k{n}"], namespace[f"f{n}"] = reference.holder, reference.key, found
@@ -168,16 +223,35 @@ def _is_fixed(x: Any, own_packages: frozenset[str]) -> bool:
     if isinstance(x, ModuleType):
         return _is_library(x.__name__, own_packages)
     if isinstance(x, FunctionType):
-        return _is_library(x.__module__, own_packages) and not _may_hold_user_code(x.__module__)
-    holds_others = isinstance(x, (dict, list, tuple, functools.partial, MethodType))
-    if _is_library(type(x).__module__, own_packages) and not holds_others:
-        return not _may_hold_user_code(type(x).__module__)
-    return isinstance(x, (BuiltinFunctionType, np.ufunc, type))
+        return _is_library(x.__module__, own_packages) and not _holds_others(x.__module__)
+    if isinstance(x, type):
+        return _is_library(x.__module__, own_packages)
+    if isinstance(x, (BuiltinFunctionType, np.ufunc)):
+        return not _is_of_python(x)
+    kind = type(x)
+    opened = isinstance(x, (*_HOLDERS, *_PARTS_OF_MEMBERS, *_READ_AT_ONCE)) or _holds_arrays(kind)
+    return not opened and _is_library(kind.__module__, own_packages) and not _holds_others(kind.__module__)
 
 
-def _may_hold_user_code(name: str | None) -> bool:
-    """Whether functions and objects of a library's module contain functions of the user."""
-    return (name or "").startswith(("funcgrad.transforms", "funcgrad.interop", "toolz", "cytoolz", "functools"))
+def _holds_others(name: str | None) -> bool:
+    """Whether functions and objects of a library's module hold functions or values of the user."""
+    return (name or "").startswith(_HOLDING)
+
+
+def _holds_arrays(kind: type) -> bool:
+    """Whether objects of a class of NumPy or SciPy may hold arrays in attributes: polynomials, sparse matrices."""
+    return kind.__module__.partition(".")[0] in ("numpy", "scipy")
+
+
+def _is_of_python(x: Any) -> bool:
+    """Whether ``x`` is a ufunc that ``numpy.frompyfunc`` has made."""
+    return isinstance(x, np.ufunc) and x.__name__.endswith("(vectorized)")
+
+
+def _has_same(values: Iterable[Any], others: tuple[Any, ...]) -> bool:
+    """Whether a container has the same objects as before."""
+    now = tuple(values)
+    return len(now) == len(others) and all(map(operator.is_, now, others))
 
 
 def _references(x: Any, names: set[str], own_packages: frozenset[str]) -> Iterator[_Reference]:
@@ -187,16 +261,23 @@ def _references(x: Any, names: set[str], own_packages: frozenset[str]) -> Iterat
     elif isinstance(x, MethodType):
         yield from _fixed_references(x.__func__, x.__self__)
     elif isinstance(x, functools.partial):
-        yield from _fixed_references(x.func, *x.args, *x.keywords.values())
-    elif type(x) is dict or type(x) is list:
+        yield from _fixed_references(x.func, *x.args, x.keywords)
+    elif type(x) is dict or type(x) is list or isinstance(x, MappingProxyType):
         yield _Reference("len({h})", x)
-        yield from (_Reference("{h}[{k}]", x, key) for key in (x if type(x) is dict else range(len(x))))
-    elif isinstance(x, tuple):
-        yield from _fixed_references(*x)
+        yield from (_Reference("{h}[{k}]", x, key) for key in (range(len(x)) if type(x) is list else x))
+    elif type(x) in _PARTS_OF_MEMBERS:
+        yield from _fixed_references(*[getattr(x, name, None) for name in _PARTS_OF_MEMBERS[type(x)]])
+    elif isinstance(x, tuple(_READ_AT_ONCE)):
+        yield from next(read(x, names) for kind, read in _READ_AT_ONCE.items() if isinstance(x, kind))
+    elif isinstance(x, type):
+        yield from _references_of_class(x, names, own_packages)
     elif isinstance(x, Transformed):  # its compiled programs do not count
         yield from _fixed_references(x.fun, x.options)
     elif isinstance(x, ModuleType):
-        yield from (_Reference("{h}[{k}]", x.__dict__, name) for name in names & x.__dict__.keys())
+        known, used = x.__dict__, {*names, "__getattr__"}
+        yield from (_Reference("{h}[{k}]", known, name) for name in used & known.keys())
+        if "__getattr__" in known:
+            yield _Reference("{h}.keys().isdisjoint({k})", known, frozenset(used - known.keys()))
     else:
         yield from _references_of_object(x, names, own_packages)
 
@@ -210,36 +291,107 @@ def _references_of_function(x: FunctionType, own_packages: frozenset[str]) -> It
     library = _is_library(x.__module__, own_packages)
     for cell in x.__closure__ or ():
         yield _Reference("{h}.cell_contents", cell, immutable=library)
-    yield from _fixed_references(*(x.__defaults__ or ()), *(x.__kwdefaults__ or {}).values())
+    yield from _fixed_references(*(x.__defaults__ or ()), *((x.__kwdefaults__,) if x.__kwdefaults__ else ()))
     if not library:
-        names = [name for name in _names_used(x.__code__) if name in x.__globals__]
-        yield from (_Reference("{h}[{k}]", x.__globals__, name) for name in names)
+        names, known = _names_used(x.__code__), x.__globals__
+        if not _EVALUATING.isdisjoint(names):
+            names = names | known.keys()
+        yield from (_Reference("{h}[{k}]", known, name) for name in names if name in known)
+        if absent := _BUILTIN_NAMES & names - known.keys():
+            yield _Reference("{h}.keys().isdisjoint({k})", known, absent)
+        yield from (_Reference("{h}[{k}]", x.__dict__, name) for name in x.__dict__)
+
+
+#: Functions with which code may read any global name.
+_EVALUATING = frozenset(("eval", "exec", "globals"))
+#: Built-in names, which a module may define itself later.
+_BUILTIN_NAMES = frozenset(dir(builtins))
+
+
+def _references_of_class(x: type, names: set[str], own_packages: frozenset[str]) -> Iterator[_Reference]:
+    """Yield the places in a class of the user, and its bases: members whose names are used, and special methods."""
+    members = vars(x)
+    yield _Reference("len({h})", members, settles=True)
+    for name, value in members.items():
+        is_special = name[:2] == name[-2:] == "__" and isinstance(value, (FunctionType, *_PARTS_OF_MEMBERS))
+        if is_special or name in names:
+            yield _Reference("{h}[{k}]", members, name)
+    if isinstance(x, ABCMeta):  # other classes may be registered
+        yield _Reference("{h}()", get_cache_token)
+    kinds = (type(x), *x.__mro__[1:])
+    yield from _fixed_references(*[kind for kind in kinds if not _is_library(kind.__module__, own_packages)])
 
 
 def _references_of_object(x: Any, names: set[str], own_packages: frozenset[str]) -> Iterator[_Reference]:
-    library = _is_library(type(x).__module__, own_packages)
+    kind = type(x)
+    is_known = _is_library(kind.__module__, own_packages)
+    library = is_known and not kind.__module__.startswith(_HOLDING[:3])
     attributes = getattr(x, "__dict__", None)
     if isinstance(attributes, dict):
-        yield from (_Reference("{h}[{k}]", attributes, name, library) for name in attributes)
-    for kind in type(x).__mro__:
-        slots = kind.__dict__.get("__slots__", ())
+        fixed = {name: library and name != "_mask" for name in attributes}  # a masked array may get another mask
+        yield from (_Reference("{h}[{k}]", attributes, name, immutable) for name, immutable in fixed.items())
+        if not library:
+            yield _Reference("len({h})", attributes, settles=True)
+    for base in kind.__mro__:
+        slots = base.__dict__.get("__slots__", ())
         for name in (slots,) if isinstance(slots, str) else slots:
             if name not in ("__weakref__", "__dict__"):
                 yield _Reference("getattr({h}, {k})", x, name, library)
-        if not _is_library(kind.__module__, own_packages):
-            methods = [(name, value) for name, value in kind.__dict__.items() if isinstance(value, FunctionType)]
-            yield from _fixed_references(*[value for name, value in methods if name in names or name == "__call__"])
+    if not is_known:
+        yield _Reference("type({h})", x)
+    yield from _references_of_items(x)
     if library and not isinstance(attributes, dict) and (func := getattr(x, "func", None)) is not None:  # toolz.curry
         yield from _fixed_references(func)
     if tree.is_container(type(x)) and attributes is None:
         yield from _fixed_references(*tree.leaves(x))
 
 
+def _references_of_items(x: Any) -> Iterator[_Reference]:
+    """Yield the places in a container of another class than ``dict`` and ``list``."""
+    if isinstance(x, dict):
+        yield _Reference("len({h})", x)
+        yield from (_Reference("dict.__getitem__({h}, {k})", x, key) for key in dict.keys(x))
+    elif isinstance(x, list):
+        yield _Reference("len({h})", x)
+        yield from (_Reference("list.__getitem__({h}, {k})", x, i) for i in range(list.__len__(x)))
+    elif isinstance(x, tuple):
+        yield from _fixed_references(*tuple.__iter__(x))
+    elif isinstance(x, (set, deque)):
+        yield _Reference("has_same({h}, {k})", x, tuple(x))
+        yield from _fixed_references(*x)
+
+
+def _cached(x: Any, names: set[str]) -> list[_Reference]:
+    """Return the places that a function of ``functools.lru_cache`` reads: its own, and the results in the cache."""
+    parts = [part for part in get_referents(x) if part is not x.__dict__]
+    tables = [part for part in parts if type(part) is dict and len(part) == x.cache_info().currsize]
+    if not tables:  # a cache without a size
+        return _fixed_references(*parts)
+    table = tables[-1]  # of all results; it grows, and another dictionary before it is a result
+    known = [_Reference("{h}[{k}]", table, key) for key in islice(table, _MAX_RESULTS)]
+    known += [] if table else [_Reference("len({h})", table, settles=True)]
+    return [*known, *_fixed_references(*[part for part in parts if part is not table])]
+
+
+#: Objects of Python that hold others, and functions that return the places in them.
+_READ_AT_ONCE: dict[type, Callable[[Any, set[str]], list[_Reference]]] = {
+    weakref.ref: lambda x, names: [_Reference("{h}()", x)],
+    ContextVar: lambda x, names: [_Reference("{h}.get({k})", x)],
+    threading.local: lambda x, names: [_Reference("getattr({h}, {k})", x, name) for name in names & vars(x).keys()],
+    functools._lru_cache_wrapper: _cached,
+    **dict.fromkeys((CheckedForWrites, Rebuilt, SelfRebuilding), lambda x, names: _fixed_references(x.fun)),
+    **dict.fromkeys((np.vectorize, fnp.vectorize), lambda x, names: [_Reference("getattr({h}, {k})", x, "pyfunc")]),
+    np.ufunc: lambda x, names: _fixed_references(*filter(callable, get_referents(x))),
+}
+
+
 @functools.lru_cache(maxsize=1024)
 def _names_used(code: CodeType) -> frozenset[str]:
-    """Return the names that a function's code uses, including its inner functions."""
+    """Return the names that a function's code uses, also in texts, including its inner functions."""
     found = set(code.co_names)
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             found |= _names_used(constant)
+        elif isinstance(constant, str) and constant.isidentifier():  # as in ``getattr(settings, "rate")``
+            found.add(constant)
     return frozenset(found)

@@ -390,8 +390,10 @@ class Compiled(Transformed[P, Any]):
 
     def _record(self, entry: _Entry, form: Form, args: Any, kwargs: Any) -> Any:
         """Run the function for the result, and record it for the program, which must give the same result."""
-        reachable = ReachableObjects(self.fun)
+        before = ReachableObjects(self.fun)
         eager = self.fun(*args, **kwargs)
+        before.settle()
+        reachable = ReachableObjects(self.fun)  # with what the first run keeps for later ones
         entry.recorded += 1
         if not reachable.is_complete:
             self._give_up(entry, "it closes over thousands of values, too many to check in every call")
@@ -408,7 +410,7 @@ class Compiled(Transformed[P, Any]):
                     reason = difference_message_nearby(self.fun, variant.run, form)
         except Exception as error:
             reason = f"that raises {type(error).__name__}: {str(error)[:200]}"
-        if not reason and not reachable.is_valid():
+        if not reason and not (before.is_valid() and reachable.is_valid()):
             reason = "it writes to what it closes over"
         elif reason and variant is not None and difference_message(self.fun(*args, **kwargs), eager):
             reason = "it returns other results when run again: it draws random numbers or depends on a state"

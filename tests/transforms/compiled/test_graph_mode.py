@@ -1,11 +1,13 @@
 """``jit(f, backend="numpy")``: recorded programs of NumPy calls, which equal the function bit for bit."""
 
+import functools
 import itertools
 import pickle
 import subprocess
 import sys
 import threading
 import tracemalloc
+import types
 import warnings
 from functools import cache, partial
 
@@ -262,6 +264,126 @@ def test_globals_methods_and_partials(monkeypatch):
                 assert not difference(fast(X), fun(X))
     monkeypatch.setattr(sys.modules[__name__], "SCALE", X)
     assert not difference(fasts[0](X), of_global(X))
+
+
+_CLASS = "class C:\n    k = 2.0\n    def get(self): return self.k\nc = C()"
+_MEMBER = "rate = 2.0\nclass C:\n    {}\n    def get(self): return rate\nc = C()"
+#: What a function reads, how, and a change of it.
+CHANGES = {
+    "namespace": ("c = types.SimpleNamespace(k=2.0)", "c.k", "c.k = 3.0"),
+    "array in a namespace": ("c = types.SimpleNamespace(k=np.ones(2))", "c.k[0]", "c.k[0] = 3.0"),
+    "ordered dictionary": ("c = collections.OrderedDict(k=2.0)", "c['k']", "c['k'] = 3.0"),
+    "dictionary with defaults": ("c = collections.defaultdict(float, k=2.0)", "c['k']", "c['k'] = 3.0"),
+    "user dictionary": ("c = collections.UserDict(k=2.0)", "c['k']", "c['k'] = 3.0"),
+    "chain of dictionaries": ("c = collections.ChainMap({'k': 2.0})", "c['k']", "c['k'] = 3.0"),
+    "proxy of a dictionary": ("d = {'k': 2.0}; c = types.MappingProxyType(d)", "c['k']", "d['k'] = 3.0"),
+    "dictionary of a class": ("class C(dict): pass\nc = C(k=2.0)", "c['k']", "c['k'] = 3.0"),
+    "list of a class": ("class C(list): pass\nc = C([2.0])", "c[0]", "c[0] = 3.0"),
+    "set": ("c = {2.0}", "sum(c)", "c.add(3.0)"),
+    "deque": ("c = collections.deque([2.0])", "c[0]", "c[0] = 3.0"),
+    "attribute of a function": ("def c(): pass\nc.k = 2.0", "c.k", "c.k = 3.0"),
+    "keywords of a partial": ("c = functools.partial(dict, k=2.0)", "c()['k']", "c.keywords['k'] = 3.0"),
+    "default that is a keyword": ("def c(*, k=2.0): return k", "c()", "c.__kwdefaults__['k'] = 3.0"),
+    "attribute of a class": (_CLASS, "C.k", "C.k = 3.0"),
+    "attribute of a class by its name": (_CLASS, "getattr(C, 'k')", "C.k = 3.0"),
+    "attribute of a class, by an object": (_CLASS, "c.get()", "C.k = 3.0"),
+    "attribute that hides that of the class": (_CLASS, "c.get()", "c.k = 3.0"),
+    "method": (_CLASS, "c.get()", "C.get = lambda self: 3.0"),
+    "method that hides that of the base": (
+        _CLASS + "\nclass D(C): pass\nd = D()",
+        "d.get()",
+        "D.get = lambda self: 3.0",
+    ),
+    "class of an object": (_CLASS + "\nclass D(C):\n    k = 3.0", "c.get()", "c.__class__ = D"),
+    "name in a property": (_MEMBER.format("@property"), "c.get", "rate = 3.0"),
+    "name in a class method": (_MEMBER.format("@classmethod"), "C.get()", "rate = 3.0"),
+    "name in a constructor": ("rate = 2.0\nclass C:\n    def __init__(self): self.k = rate", "C().k", "rate = 3.0"),
+    "name in an operator": ("rate = 2.0\nclass C:\n    def __len__(self): return int(rate)", "len(C())", "rate = 3.0"),
+    "method of a metaclass": (
+        "class M(type):\n    def get(cls): return 2.0\nclass C(metaclass=M): pass",
+        "C.get()",
+        "M.get = lambda cls: 3.0",
+    ),
+    "descriptor": (
+        "class D:\n    k = 2.0\n    def __get__(self, *of): return self.k\nclass C: get = D()",
+        "C().get",
+        "vars(C)['get'].k = 3.0",
+    ),
+    "module that another function names": (
+        "m = types.ModuleType('m'); m.k = 2.0\ndef get(): return m.k\ndef other(): return get()",
+        "(m is not None) * other()",
+        "m.k = 3.0",
+    ),
+    "built-in name": ("", "abs(-2.0)", "abs = lambda x: 3.0"),
+    "name in a text": ("rate = 2.0; text = 'rate'", "eval(text)", "rate = 3.0"),
+    "object in a cache": (_CLASS + "\n@functools.cache\ndef get(): return C()", "get().k", "get().k = 3.0"),
+    "dictionary in a cache": ("@functools.lru_cache\ndef get(): return {'k': 2.0}", "get()['k']", "get()['k'] = 3.0"),
+    "cache that is emptied": (
+        "rate = 2.0\n@functools.cache\ndef get(): return rate",
+        "get()",
+        "rate = 3.0; get.cache_clear(); get()",
+    ),
+    "context variable": ("c = contextvars.ContextVar('c', default=2.0)", "c.get()", "c.set(3.0)"),
+    "variable of a thread": ("c = threading.local(); c.k = 2.0", "c.k", "c.k = 3.0"),
+    "object that is referenced weakly": (_CLASS + "\nr = weakref.ref(c)", "r().k", "c.k = 3.0"),
+    "polynomial": ("c = np.poly1d([1.0, 2.0])", "c(1.0)", "c[0] = 5.0"),
+    "masked array": ("c = np.ma.array([1.0, 2.0])", "c.sum()", "c[0] = np.ma.masked"),
+    "class that is registered": (
+        "import abc\nclass A(abc.ABC): pass\nclass C: pass",
+        "issubclass(C, A) + 1.0",
+        "A.register(C)",
+    ),
+    "names that a module makes": (
+        "m = types.ModuleType('m'); m.__getattr__ = lambda name: 2.0",
+        "m.k",
+        "m.__getattr__ = lambda name: 3.0",
+    ),
+    "name that a module gets": ("m = types.ModuleType('m'); m.__getattr__ = lambda name: 2.0", "m.k", "m.k = 3.0"),
+    "ufunc of a function": ("rate = 2.0\nc = np.frompyfunc(lambda n: n * rate, 1, 1)", "c(1.0)", "rate = 3.0"),
+    "another function of numbers": ("c = np.vectorize(lambda n: n)", "float(c(2.0))", "c.pyfunc = lambda n: 3.0"),
+    "function of numbers in funcgrad": ("rate = 2.0\nc = fnp.vectorize(lambda n: n * rate)", "c(1.0)", "rate = 3.0"),
+    "function of numbers": ("rate = 2.0\nc = np.vectorize(lambda n: n * rate)", "float(c(1.0))", "rate = 3.0"),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_changes_of_what_a_function_reads(name):
+    definition, expression, change = CHANGES[name]
+    module = types.ModuleType("changing")
+    imports = "import collections, contextvars, functools, threading, types, weakref\n"
+    imports += "import numpy as np\nimport funcgrad.numpy as fnp\n"
+    exec(f"{imports}{definition}\ndef f(x):\n    return np.sin(x) * {expression}", vars(module))
+    fast, slope = recorded(module.f), recorded(grad(module.f))
+    for _ in range(2):
+        assert fast(0.5) == module.f(0.5)
+        assert slope(0.5) == grad(module.f)(0.5)
+    before = module.f(0.5)
+    exec(change, vars(module))
+    assert module.f(0.5) != before
+    assert fast(0.5) == module.f(0.5)
+    assert slope(0.5) == grad(module.f)(0.5)
+
+
+def test_results_that_a_first_call_keeps_do_not_prevent_a_program():
+    class Kept:
+        data = np.arange(3.0)
+
+        @functools.cached_property
+        def basis(self):
+            return self.data * 2.0
+
+        def lazy(self):
+            if not hasattr(self, "found"):
+                self.found = self.data + 1.0
+            return self.found
+
+    kept = Kept()
+    fast = recorded(lambda x: fnp.sum(x * kept.basis * kept.lazy()))
+    for change in (lambda: None, lambda: kept.basis.fill(1.0), lambda: setattr(kept, "found", X)):
+        change()
+        for _ in range(2):
+            assert fast(X) == fnp.sum(X * kept.basis * kept.lazy())
+    assert fast.report().variants
 
 
 def test_deleted_global_name(monkeypatch):
@@ -692,6 +814,15 @@ def test_transforms_outside_see_closures():
     for value in (1.0, 3.0):
         held[:] = value
         np.testing.assert_allclose(grad(fast)(X), 2 * value * X)
+
+    scale = 1.0
+    part = recorded(lambda x: fnp.sum(x**2) * scale)
+    slopes = [transform(lambda x: part(x) + 1.0) for transform in (grad, jacfwd, hessian)]
+    slopes.append(lambda x: jvp(part, (x,), (X,))[1])
+    found = [slope(X) for slope in slopes]
+    scale = 3.0
+    for slope, before in zip(slopes, found, strict=True):
+        np.testing.assert_allclose(slope(X), 3.0 * before, rtol=1e-14)
 
     a_now = [1.0]
     inner = recorded(lambda x: x * a_now[0])
