@@ -26,6 +26,11 @@ class Rule(NamedTuple):
     offsets: np.ndarray
     places: Callable[[np.ndarray], np.ndarray]
 
+    def first(self, low: float, high: float) -> float:
+        """Return the first of the nodes."""
+        found: float = np.ravel(self.places(0.5 * (low + high) + 0.5 * (high - low) * self.offsets[:1]))[0]
+        return found
+
     def nodes(self, low: float, high: float) -> list[float]:
         """Return the points of the interval between ``low`` and ``high``, rounded as SciPy rounds them."""
         found: list[float] = self.places(0.5 * (low + high) + 0.5 * (high - low) * self.offsets).tolist()
@@ -128,7 +133,7 @@ class Sampled:
         return found
 
     def _expect(self, rule: Rule, intervals: list[tuple[float, float]]) -> None:
-        self._next.update((rule.nodes(*interval)[0], intervals) for interval in intervals)
+        self._next.update((rule.first(*interval), intervals) for interval in intervals)
 
     def _turn_to(self, rule: Rule, intervals: list[tuple[float, float]]) -> None:
         """Evaluate the nodes of intervals; the two halves of each may come next."""
