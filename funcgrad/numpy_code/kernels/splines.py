@@ -18,6 +18,7 @@ import funcgrad.numpy as fnp
 from funcgrad.core import describe
 from funcgrad.errors import ConversionError, InputError
 from funcgrad.numpy.plain_values.peeking import concrete_or_none, shared_numbers
+from funcgrad.numpy_code.kernels.spline_values import basis, spline
 from funcgrad.numpy_code.own import known_value, own
 from funcgrad.optional import import_scipy
 
@@ -127,42 +128,9 @@ def _fix_continuity(c: Any, knots: Any, order: int) -> None:
             c[k - nu - 1, n] = value / factor
 
 
-def _basis(t: Any, k: int, x: Any, place: Any) -> list[Any]:
-    """Return the ``k + 1`` B-splines that are not zero in the piece ``place``, by the formula of de Boor and Cox."""
-    values, t = [fnp.ones_like(x * 1.0)], fnp.asarray(t)
-    for degree in range(1, k + 1):
-        saved: Any = 0.0
-        new = []
-        for r in range(degree):
-            right, left = fnp.take(t, place + r + 1), fnp.take(t, place + 1 - degree + r)
-            part = values[r] / fnp.where(right == left, 1.0, right - left)
-            new.append(saved + (right - x) * part)
-            saved = (x - left) * part
-        values = [*new, saved]
-    return values
-
-
-def _spline(t: Any, c: Any, k: int, x: Any, nu: int, extrapolate: Any) -> Any:
-    """Evaluate splines with coefficients ``c[i, n]`` at ``x``."""
-    t, c = fnp.asarray(t), c[: len(t) - k - 1]
-    for degree in range(k, k - nu, -1):
-        widths = t[degree + 1 : len(t) - 1] - t[1 : len(t) - degree - 1]
-        c = degree * (c[1:] - c[:-1]) / fnp.where(widths == 0, 1.0, widths)[:, None]
-        t = t[1:-1]
-    k = k - nu
-    if k < 0:
-        return fnp.zeros((len(x), c.shape[1]))
-    n = len(t) - k - 1
-    place = fnp.clip(fnp.searchsorted(t, x, "right") - 1, k, n - 1)
-    values = _basis(t, k, x, place)
-    out = sum([fnp.take(c, place - k + j, axis=0) * values[j][:, None] for j in range(k + 1)])
-    outside = fnp.logical_or(x < t[k], x > t[n])
-    return out if extrapolate else fnp.where(outside[:, None], np.nan, out)
-
-
 def _evaluate_spline(t: Any, c: Any, k: int, x: Any, nu: int, extrapolate: Any, out: Any = None) -> Any:
     """Compute ``_dierckx.evaluate_spline``, to which SciPy before 1.16 passes ``out``."""
-    value = _spline(t, c, k, x, nu, extrapolate)
+    value = spline(t, c, k, x, nu, extrapolate)
     if out is not None:
         out[...] = value
     return value
@@ -179,14 +147,14 @@ def _splder(t: Any, c: Any, k: int, x: Any, nu: int, ext: int = 0) -> tuple[Any,
     if ext == 2 and fnp.any(outside):
         return x, 1
     at = fnp.clip(x, low, high) if ext == 3 and nu == 0 else x
-    value = _spline(t, fnp.asarray(c)[:, None], k, at, nu, True)[:, 0]
+    value = spline(t, fnp.asarray(c)[:, None], k, at, nu, True)[:, 0]
     return (fnp.where(outside, 0.0, value) if ext == 1 else value), 0
 
 
 def _spalde(t: Any, c: Any, k1: int, x: Any) -> tuple[Any, int]:
     """Compute ``dfitpack.spalde``: a spline and all of its derivatives at a point."""
     at = fnp.reshape(x, (1,))
-    return fnp.stack([_spline(t, fnp.asarray(c)[:, None], k1 - 1, at, nu, True)[0, 0] for nu in range(k1)]), 0
+    return fnp.stack([spline(t, fnp.asarray(c)[:, None], k1 - 1, at, nu, True)[0, 0] for nu in range(k1)]), 0
 
 
 def _splint(t: Any, c: Any, k: int, a: Any, b: Any) -> tuple[Any, Any]:
@@ -197,7 +165,7 @@ def _splint(t: Any, c: Any, k: int, a: Any, b: Any) -> tuple[Any, Any]:
     sums = fnp.concatenate([np.zeros(1), fnp.cumsum(fnp.asarray(c)[:n] * widths)])
     knots = fnp.concatenate([t[:1], t, t[-1:]])
     ends = fnp.clip(fnp.stack([a * 1.0, b * 1.0]), t[k], t[n])
-    low, high = _spline(knots, sums[:, None], k + 1, ends, 0, True)[:, 0]
+    low, high = spline(knots, sums[:, None], k + 1, ends, 0, True)[:, 0]
     return high - low, None
 
 
@@ -215,7 +183,7 @@ def _coordinates(points: Any, ndim: Any = None) -> Any:
 
 def _design(t: Any, k: int, x: Any, nu: int = 0) -> Any:
     """Return the ``nu``-th derivatives of all B-splines at ``x``, one per column, extrapolated outside of the knots."""
-    return _spline(t, np.eye(len(t) - k - 1), k, x, nu, True)
+    return spline(t, np.eye(len(t) - k - 1), k, x, nu, True)
 
 
 def _interpolating_knots(x: Any, k: int, low: Any, high: Any) -> Any:
@@ -377,7 +345,7 @@ def _all_splines(t: Any, k: int, x: Any, place: int, nu: int = 0) -> Any:
     """
     missing = place + k + 2 - len(t)
     t = fnp.concatenate([t, t[-1] + np.arange(1.0, missing + 1)]) if missing > 0 else t
-    return _spline(t, np.eye(len(t) - k - 1)[:, place - k : place + 1], k, fnp.reshape(x, (1,)), nu, True)[0]
+    return spline(t, np.eye(len(t) - k - 1)[:, place - k : place + 1], k, fnp.reshape(x, (1,)), nu, True)[0]
 
 
 def _next_knot(x: Any, t: Any, k: int, left: Any) -> Any:
@@ -391,7 +359,7 @@ def _rows(x: Any, t: Any, k: int) -> tuple[Any, Any]:
     """Return the ``k + 1`` B-splines that are not zero at each point, and the index of the first of them."""
     t = fnp.asarray(t)
     place = fnp.clip(fnp.searchsorted(t, x, "right") - 1, k, len(t) - k - 2)
-    return fnp.stack(_basis(t, k, x, place), axis=-1), _common(place) - k
+    return fnp.stack(basis(t, k, x, place), axis=-1), _common(place) - k
 
 
 def _data_matrix(x: Any, t: Any, k: int, w: Any, extrapolate: bool = False) -> tuple[Any, Any, int]:
@@ -415,7 +383,7 @@ def _sproot(t: Any, c: Any, mest: int = 0) -> tuple[Any, int, int]:
         (shared_numbers(t), shared_numbers(c), 3), mest
     )
     for _ in range(2):
-        value, slope = (_spline(t, c[:, None], 3, root, nu, True)[:, 0] for nu in (0, 1))
+        value, slope = (spline(t, c[:, None], 3, root, nu, True)[:, 0] for nu in (0, 1))
         root = root - value / slope
     return root, root.shape[0], 0
 

@@ -1,12 +1,14 @@
 """Splines of SciPy with traced data: their compiled parts have replacements with derivatives."""
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 import scipy.interpolate as si
-from helpers import differences
+from helpers import close, differences
 
-from funcgrad import check_grads, grad, jacfwd, jacobian, jvp, value_and_grad, vjp, vmap
+from funcgrad import check_grads, grad, jacfwd, jacobian, jit, jvp, stop_gradient, trace, value_and_grad, vjp, vmap
 from funcgrad.errors import ConversionError, InputError
+from funcgrad.numpy_code.kernels import spline_values
 
 T = np.linspace(0.0, 1.0, 9)
 AT = np.array([0.03, 0.31, 0.97])
@@ -368,3 +370,37 @@ def test_aaa_with_traced_data_raises():
         grad(lambda y: si.AAA(T, y)(0.3))(Y)
     check_grads(lambda y: si.FloaterHormannInterpolator(T, y)(0.33), (Y,), order=2)
     check_grads(lambda x: si.AAA(T, np.exp(T))(x), (0.33,), order=1)
+
+
+@pytest.mark.parametrize("extrapolate", [True, False])
+@pytest.mark.parametrize("c", [np.sin(np.arange(7.0))[:, None], np.exp(1j * np.arange(14.0)).reshape(7, 2)])
+@pytest.mark.parametrize("k", [0, 1, 3])
+@pytest.mark.parametrize("nu", [0, 1, 2])
+def test_operation_for_points_agrees_with_formula(nu, k, c, extrapolate):
+    """Knots and coefficients are constants; a repeated knot, points at knots, outside, and NaN."""
+    t = np.sort(np.r_[np.zeros(k + 1), np.linspace(0.5, 2.5, 5 - k), 1.0, np.full(k + 1, 3.0)])
+    x = np.array([0.2, 0.5, 1.0, 1.7, 2.9])
+    v = np.array([0.3, -0.2, 0.5, 0.1, 0.4])
+    f = lambda x: spline_values.spline(t, c, k, x, nu, extrapolate)
+    g = lambda x: spline_values._by_formula(t, c, k, x, nu, extrapolate)
+    pulled = lambda h, x: (found := vjp(h, x))[1](np.ones_like(stop_gradient(found[0])))[0]
+    got, want = jvp(f, (x,), (v,)), jvp(g, (x,), (v,))
+    close(got[0], want[0], 1e-12)
+    close(got[1], want[1], 1e-11)
+    close(pulled(f, x), pulled(g, x), 1e-11)
+    close(*[jvp(lambda x, h=h: pulled(h, x), (x,), (v,))[1] for h in (f, g)], 1e-10)
+    batch = np.stack([x, x + 0.05])
+    close(vmap(f)(batch), np.stack([f(x), f(x + 0.05)]), 1e-12)
+    close(vmap(lambda x: pulled(f, x))(batch), np.stack([pulled(f, one) for one in batch]), 1e-12)
+    close(jit(f)(x), g(x), 1e-12)
+    close(jit(f, backend="numpy")(x), f(x), 1e-12)
+    outside = np.array([-0.5, 3.5, np.nan])
+    close(jvp(f, (outside,), (v[:3],))[0], si.BSpline(t, c, k, extrapolate)(outside, nu), 1e-10)
+
+
+def test_recorded_points_are_computed_by_jax():
+    """A graph that was recorded with NumPy's arrays takes JAX's."""
+    t, c = np.r_[np.zeros(4), 1.0, 2.0, np.full(4, 3.0)], np.sin(np.arange(6.0))[:, None]
+    recorded = trace(lambda x: spline_values.spline(t, c, 3, x, 0, True))(np.array([0.2, 1.4]))
+    assert "spline_values" in str(recorded)
+    close(recorded(jnp.array([0.3, 2.7])), spline_values.spline(t, c, 3, np.array([0.3, 2.7]), 0, True), 1e-12)
