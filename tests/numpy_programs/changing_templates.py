@@ -11,7 +11,7 @@ math.sin|math.cos|np.tanh|(lambda x: math.exp(-x) * {c})|(lambda x: float(np.arr
 PARTS = """
 {n} = {c}
 math.sin(x) * {n}
-{n} = {c}|{n} = np.array({c})|{n} += 0.5|{n} = np.float64(1.5)
+{n} = {c}|{n} = np.array({c})|del {n}|{n} += 0.5|{n} = np.float64(1.5)
 {n} = np.array([{c}, {c}])
 float({n} @ np.array([x, x * x]))
 {n}[:] = {c}|{n}[0] += 0.3|{n} = {n}[::-1]|{n} = np.array([{c}, 1.0])|{n} *= 1.1|np.copyto({n}, {c})|{n} = [{c}, 2.0]
@@ -23,7 +23,7 @@ sum(f(x) for f in {n})
 {n}.append({u})|{n}.pop(0)|{n}[-1] = {u}|{n} = [{u}]|{n}.insert(0, {u})|{n}.reverse()|{n} = tuple({n})|{n} = [*{n}, {u}]
 def {n}(x): return {u}(x) * {c}
 {n}(x)
-def {n}(x): return {u}(x) * {c}|{n} = {u}|def {n}(x, k={c}): return math.sin(x) * k|{n} = twice({n})|{n} = np.vectorize({n})|{n} = functools.partial({n})|def {n}(*, x=0, **k): return k|def {n}(x): return {u}(x) + {c}
+def {n}(x): return {u}(x) * {c}|{n} = {u}|del {n}|def {n}(x, k={c}): return math.sin(x) * k|{n} = twice({n})|{n} = np.vectorize({n})|{n} = functools.partial({n})|def {n}(*, x=0, **k): return k|def {n}(x): return {u}(x) + {c}
 def {n}(x): return math.sin(x) * {n}.k if {n}.hook is None else {n}.hook(x)~{n}.k = {c}; {n}.hook = None
 {n}(x)
 {n}.k = {c}|{n}.hook = {u}|{n}.hook = None|{n}.__dict__.update(k={c})
@@ -53,7 +53,7 @@ def {n}made():~    class Held:~        k = {c}~        def run(self, x): return 
 {n}C.k = {c}|{n}C.run = lambda self, x: {u}(x) * self.k|{n}, _ = {n}made()|{n}, {n}C = {n}made()
 class {n}C:~    k, hook = {c}, None~    def __init__(self, a={c}): self.a = a~    def run(self, x): return self.part(x) * self.k + self.a * x~    def part(self, x): return math.sin(x) if self.hook is None else self.hook(x)~    @property~    def size(self): return self.a * 0.5~    @staticmethod~    def plain(x): return math.tanh(x)~    @classmethod~    def of(cls, x): return cls.plain(x) * cls.k~{n} = {n}C()
 {n}.run(x) + {n}C.of(x) + {n}.size * x
-{n}C.k = {c}|{n}C.run = lambda self, x: {u}(x) * self.k|{n}C.part = lambda self, x: {u}(x)|{n}C.hook = lambda self, x: {u}(x)|{n}C.hook = None|{n}.hook = {u}|vars({n}).pop("hook", None)|{n}.a = {c}|{n} = {n}C({c})|{n}C.size = property(lambda self: {c})|{n}C.size = {c}|{n}C.plain = staticmethod({u})|{n}C.of = classmethod(lambda cls, x: {u}(x) * cls.k)|{n}.run = {u}|{n}.run = types.MethodType(lambda self, x: {u}(x) * self.a, {n})|{n} = copy.deepcopy({n})|{n}C.extra = {u}|{n}.a = np.array({c})|{n}C.__getattr__ = lambda self, name: 0.5|{n}C.a = {c}
+{n}C.k = {c}|del {n}C.k|del {n}.a|{n}C.run = lambda self, x: {u}(x) * self.k|{n}C.part = lambda self, x: {u}(x)|{n}C.hook = lambda self, x: {u}(x)|{n}C.hook = None|{n}.hook = {u}|vars({n}).pop("hook", None)|{n}.a = {c}|{n} = {n}C({c})|{n}C.size = property(lambda self: {c})|{n}C.size = {c}|{n}C.plain = staticmethod({u})|{n}C.of = classmethod(lambda cls, x: {u}(x) * cls.k)|{n}.run = {u}|{n}.run = types.MethodType(lambda self, x: {u}(x) * self.a, {n})|{n} = copy.deepcopy({n})|{n}C.extra = {u}|{n}.a = np.array({c})|{n}C.__getattr__ = lambda self, name: 0.5|{n}C.a = {c}
 class {n}A:~    def run(self, x): return math.sin(x) * {c}~class {n}B({n}A): pass~class {n}D({n}B):~    def run(self, x): return super().run(x) + 0.1 * x~{n}, {n}b = {n}D(), {n}D().run
 {n}.run(x) + {n}b(x)
 {n}A.run = lambda self, x: {u}(x)|{n}B.run = lambda self, x: {u}(x)|del {n}B.run|{n}.__class__ = {n}B|{n}.__class__ = {n}D|{n}D.run = lambda self, x: {u}(x)|{n}b = {n}.run|{n} = {n}A()|class {n}D({n}B):~    def run(self, x): return {u}(x)
