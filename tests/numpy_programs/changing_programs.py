@@ -15,9 +15,9 @@ import warnings
 
 import numpy as np
 
-from funcgrad import grad, hessian, jacfwd, jvp, value_and_grad, vmap
+from funcgrad import checkpoint, grad, hessian, jacfwd, jvp, value_and_grad, vjp, vmap
 from funcgrad.core import Tracer
-from funcgrad.interop import jit
+from funcgrad.interop import from_numpy, jit
 from numpy_programs.changing_templates import FUNCTIONS, PARTS
 
 POINT, DIRECTION = np.array([0.7103, 1.3217]), np.array([0.3, -0.2])
@@ -134,6 +134,9 @@ class Judge:
             "vmap of grad": lambda x: slopes(np.stack([x, x]))[1],
             "hessian": hessian(f),
             "jacfwd": jacfwd(f),
+            "grad of a rebuilt function": grad(from_numpy(f)),
+            "grad of a checkpoint": grad(checkpoint(f)),
+            "pullback": lambda x: vjp(f, x)[1](1.0)[0],
         }
         self.recorded = jit(grad(f), backend="numpy")
 

@@ -38,17 +38,10 @@ _PLAIN = (bool, int, float, complex, str, bytes, np.generic, type(None), np.dtyp
 _LIBRARIES = frozenset(
     ("funcgrad", "numpy", "scipy", "toolz", "cytoolz", "jax", "jaxlib", "optree", *sys.stdlib_module_names)
 )
-#: Modules of libraries whose objects hold values of the user.
-_HOLDING = (
-    "argparse",
-    "collections",
-    "types",
-    "functools",
-    "toolz",
-    "cytoolz",
-    "funcgrad.transforms",
-    "funcgrad.interop",
-)
+#: Modules of Python whose objects hold values of the user, which may change.
+_CHANGING = ("argparse", "collections", "types")
+#: Modules of libraries whose functions and objects hold functions and values of the user.
+_HOLDING = (*_CHANGING, "functools", "toolz", "cytoolz", "funcgrad.transforms", "funcgrad.interop")
 #: Types of libraries whose objects hold values of the user.
 _HOLDERS = (dict, list, tuple, set, frozenset, deque, MappingProxyType)
 #: Types of members of classes that hold functions, and the attributes in which they do.
@@ -340,7 +333,7 @@ def _references_of_class(x: type, names: set[str], own_packages: frozenset[str])
 def _references_of_object(x: Any, names: set[str], own_packages: frozenset[str]) -> Iterator[_Reference]:
     kind = type(x)
     is_known = _is_library(kind.__module__, own_packages)
-    library = is_known and not kind.__module__.startswith(_HOLDING[:3])
+    library = is_known and not kind.__module__.startswith(_CHANGING)
     attributes = getattr(x, "__dict__", None)
     if isinstance(attributes, dict):
         opened = not library or kind.__module__.startswith((*_HOLDING, "numpy", "scipy"))  # of others, only data
