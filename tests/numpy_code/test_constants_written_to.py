@@ -275,3 +275,12 @@ def with_numbers_of_a_ufunc(x):
 def test_numbers_that_a_ufunc_of_a_function_returns_are_not_written_to():
     assert value_and_grad(with_numbers_of_a_ufunc)(0.7)[0] == pytest.approx(with_numbers_of_a_ufunc(0.7), rel=1e-14)
     assert grad(with_numbers_of_a_ufunc)(0.7) == pytest.approx(differences(with_numbers_of_a_ufunc, 0.7), rel=1e-8)
+
+
+SIZE = np.frompyfunc(abs, 1, 1)
+
+
+def test_ufunc_of_a_built_in_function():
+    assert grad(lambda x: float(SIZE(x)) * math.sin(x))(-0.7) == pytest.approx(
+        math.sin(0.7) + 0.7 * math.cos(0.7), rel=1e-14
+    )
