@@ -174,8 +174,9 @@ class Elementwise:
         self._of_each.asks_for_dtypes = False
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Return the results of all elements."""
-        return self._of_each(*args, **kwargs)
+        """Return the results of all elements; for numbers, what the function returns, which no write changes."""
+        found = self._of_each(*args, **kwargs)
+        return tuple(map(_number, found)) if type(found) is tuple else _number(found)
 
     def accumulate(self, array: Any, axis: int = 0, dtype: Any = None) -> Any:
         """Return the running results: ``self`` of the previous result and the next element."""
@@ -190,6 +191,11 @@ class Elementwise:
         """Return the results of all pairs."""
         a, b = fnp.asarray(a), fnp.asarray(b)
         return self(a.reshape(a.shape + (1,) * b.ndim), b)
+
+
+def _number(x: Any) -> Any:
+    """Return the number in an array without axes; other arrays unchanged."""
+    return x if getattr(x, "shape", True) else x[()]
 
 
 def _source(seed: Any = None) -> Any:

@@ -13,7 +13,7 @@ from helpers import differences
 from scipy import integrate, interpolate, optimize, signal, sparse, special
 
 import funcgrad.numpy as fnp
-from funcgrad import grad, jvp, vmap
+from funcgrad import grad, jvp, value_and_grad, vmap
 from funcgrad.errors import ConversionError
 from funcgrad.interop import from_numpy
 from funcgrad.numpy_code import rebuilding
@@ -262,3 +262,25 @@ def test_functions_without_a_rule_take_constants_that_are_read_only_in_rebuilt_c
 
     assert grad(f)(np.ones(3)).tolist() == [0.0, 5.0, 10.0]
     assert rebuilding.level_of(f) == rebuilding.READ_ONLY_ARRAYS
+
+
+def with_numbers_of_a_ufunc(x):
+    total = np.frompyfunc(lambda a, b: math.sin(a) * b, 2, 1).reduce([x, 2.0, x])
+    both = [total, np.frompyfunc(lambda a: math.cos(a), 1, 1)(x)]
+    both[0] += 10.0 * x
+    both[1] *= 2.0
+    return total + both[1]
+
+
+def test_numbers_that_a_ufunc_of_a_function_returns_are_not_written_to():
+    assert value_and_grad(with_numbers_of_a_ufunc)(0.7)[0] == pytest.approx(with_numbers_of_a_ufunc(0.7), rel=1e-14)
+    assert grad(with_numbers_of_a_ufunc)(0.7) == pytest.approx(differences(with_numbers_of_a_ufunc, 0.7), rel=1e-8)
+
+
+SIZE = np.frompyfunc(abs, 1, 1)
+
+
+def test_ufunc_of_a_built_in_function():
+    assert grad(lambda x: float(SIZE(x)) * math.sin(x))(-0.7) == pytest.approx(
+        math.sin(0.7) + 0.7 * math.cos(0.7), rel=1e-14
+    )

@@ -15,6 +15,7 @@ import weakref
 from abc import ABCMeta, get_cache_token
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from contextvars import ContextVar
 from gc import get_referents
 from itertools import islice
@@ -26,6 +27,7 @@ import numpy as np
 import funcgrad.numpy as fnp
 from funcgrad import tree
 from funcgrad.core import Tracer
+from funcgrad.numpy.tables.containers import LIBRARIES
 from funcgrad.numpy_code import CheckedForWrites, Rebuilt, SelfRebuilding
 from funcgrad.transforms.transformed import Transformed
 
@@ -36,19 +38,12 @@ _PLAIN = (bool, int, float, complex, str, bytes, np.generic, type(None), np.dtyp
 _LIBRARIES = frozenset(
     ("funcgrad", "numpy", "scipy", "toolz", "cytoolz", "jax", "jaxlib", "optree", *sys.stdlib_module_names)
 )
-#: Modules of libraries whose objects hold values of the user.
-_HOLDING = (
-    "argparse",
-    "collections",
-    "types",
-    "functools",
-    "toolz",
-    "cytoolz",
-    "funcgrad.transforms",
-    "funcgrad.interop",
-)
+#: Modules of Python whose objects hold values of the user, which may change.
+_CHANGING = ("argparse", "collections", "types")
+#: Modules of libraries whose functions and objects hold functions and values of the user.
+_HOLDING = (*_CHANGING, "functools", "toolz", "cytoolz", "funcgrad.transforms", "funcgrad.interop")
 #: Types of libraries whose objects hold values of the user.
-_HOLDERS = (dict, list, tuple, set, frozenset, deque, MappingProxyType, functools.partial, MethodType)
+_HOLDERS = (dict, list, tuple, set, frozenset, deque, MappingProxyType)
 #: Types of members of classes that hold functions, and the attributes in which they do.
 _PARTS_OF_MEMBERS: dict[type, tuple[str, ...]] = {
     **dict.fromkeys((staticmethod, classmethod), ("__func__",)),
@@ -57,6 +52,8 @@ _PARTS_OF_MEMBERS: dict[type, tuple[str, ...]] = {
     functools.partialmethod: ("func", "args", "keywords"),
     functools.singledispatchmethod: ("func", "dispatcher"),
 }
+#: Types of attributes that are compared in objects of libraries; others are caches, or do not change.
+_DATA = frozenset((ndarray, np.float64, np.bool_, bool, int, float, complex, str, tuple, list))
 _MAX_RESULTS = 100  # largest number of results in a cache to look at
 _MAX_OBJECTS = 5_000  # largest number of places to look at
 _SMALL = 1 << 16  # largest size in bytes of an array that is compared as bytes
@@ -88,6 +85,7 @@ _READ: dict[str, Callable[[Any, Any], Any]] = {
     "list.__getitem__({h}, {k})": list.__getitem__,
     "has_same({h}, {k})": lambda h, k: _has_same(h, k),
     "{h}.keys().isdisjoint({k})": lambda h, k: h.keys().isdisjoint(k),
+    "has_numbers({h}, {k})": lambda h, k: _has_numbers(h, k),
 }
 
 
@@ -170,6 +168,7 @@ class ReachableObjects:
     def _generate_check(self) -> Callable[[], bool]:
         """Generate a function that returns whether everything is unchanged; every call runs it."""
         namespace: dict[str, Any] = {"equal": _equal, "same_number": _is_same_number, "has_same": _has_same}
+        namespace["has_numbers"] = _has_numbers
         self._namespace = namespace
         lines = ["def is_unchanged():"]
         for n, (reference, found) in enumerate(self._contents):
@@ -197,6 +196,11 @@ def _equal(x: ndarray, copy: ndarray) -> bool:
     if x.flags.c_contiguous and copy.flags.c_contiguous:
         return bool((x.reshape(-1).view(np.uint8) == copy.reshape(-1).view(np.uint8)).all())
     return x.tobytes() == copy.tobytes()
+
+
+def _has_numbers(table: Any, copy: ndarray) -> bool:
+    """Whether a table of another library has the same numbers as before."""
+    return _equal(np.asarray(table), copy)
 
 
 def _with_inner(fun: Any) -> Iterator[Any]:
@@ -229,7 +233,7 @@ def _is_fixed(x: Any, own_packages: frozenset[str]) -> bool:
     if isinstance(x, (BuiltinFunctionType, np.ufunc)):
         return not _is_of_python(x)
     kind = type(x)
-    opened = isinstance(x, (*_HOLDERS, *_PARTS_OF_MEMBERS, *_READ_AT_ONCE)) or _holds_arrays(kind)
+    opened = isinstance(x, (*_HOLDERS, *_PARTS_OF_MEMBERS, *_READ_AT_ONCE)) or _holds_data(kind)
     return not opened and _is_library(kind.__module__, own_packages) and not _holds_others(kind.__module__)
 
 
@@ -238,9 +242,12 @@ def _holds_others(name: str | None) -> bool:
     return (name or "").startswith(_HOLDING)
 
 
-def _holds_arrays(kind: type) -> bool:
-    """Whether objects of a class of NumPy or SciPy may hold arrays in attributes: polynomials, sparse matrices."""
-    return kind.__module__.partition(".")[0] in ("numpy", "scipy")
+def _holds_data(kind: type) -> bool:
+    """Whether objects of a class of NumPy, SciPy or an installed package may hold numbers: polynomials, models, tables.
+
+    Objects of Python, funcgrad and JAX do not change.
+    """
+    return kind.__module__.partition(".")[0] not in _LIBRARIES - {"numpy", "scipy"}
 
 
 def _is_of_python(x: Any) -> bool:
@@ -258,10 +265,6 @@ def _references(x: Any, names: set[str], own_packages: frozenset[str]) -> Iterat
     """Yield the places inside ``x``; for modules and classes only those whose names are used."""
     if isinstance(x, FunctionType):
         yield from _references_of_function(x, own_packages)
-    elif isinstance(x, MethodType):
-        yield from _fixed_references(x.__func__, x.__self__)
-    elif isinstance(x, functools.partial):
-        yield from _fixed_references(x.func, *x.args, x.keywords)
     elif type(x) is dict or type(x) is list or isinstance(x, MappingProxyType):
         yield _Reference("len({h})", x)
         yield from (_Reference("{h}[{k}]", x, key) for key in (range(len(x)) if type(x) is list else x))
@@ -271,6 +274,11 @@ def _references(x: Any, names: set[str], own_packages: frozenset[str]) -> Iterat
         yield from next(read(x, names) for kind, read in _READ_AT_ONCE.items() if isinstance(x, kind))
     elif isinstance(x, type):
         yield from _references_of_class(x, names, own_packages)
+    elif type(x).__module__.partition(".")[0] in LIBRARIES:
+        with suppress(TypeError):  # a table of several arrays
+            numbers = np.array(x)
+            if numbers.dtype.kind in "biufc":
+                yield _Reference("has_numbers({h}, {k})", x, numbers)
     elif isinstance(x, Transformed):  # its compiled programs do not count
         yield from _fixed_references(x.fun, x.options)
     elif isinstance(x, ModuleType):
@@ -325,18 +333,24 @@ def _references_of_class(x: type, names: set[str], own_packages: frozenset[str])
 def _references_of_object(x: Any, names: set[str], own_packages: frozenset[str]) -> Iterator[_Reference]:
     kind = type(x)
     is_known = _is_library(kind.__module__, own_packages)
-    library = is_known and not kind.__module__.startswith(_HOLDING[:3])
+    library = is_known and not kind.__module__.startswith(_CHANGING)
     attributes = getattr(x, "__dict__", None)
     if isinstance(attributes, dict):
-        fixed = {name: library and name != "_mask" for name in attributes}  # a masked array may get another mask
-        yield from (_Reference("{h}[{k}]", attributes, name, immutable) for name, immutable in fixed.items())
+        opened = not library or kind.__module__.startswith((*_HOLDING, "numpy", "scipy"))  # of others, only data
+        kinds = {name: type(value) for name, value in attributes.items()}
+        yield from (
+            _Reference("{h}[{k}]", attributes, name, library and part not in _DATA)
+            for name, part in kinds.items()
+            if opened or part in _DATA or part is dict
+        )
         if not library:
             yield _Reference("len({h})", attributes, settles=True)
     for base in kind.__mro__:
         slots = base.__dict__.get("__slots__", ())
         for name in (slots,) if isinstance(slots, str) else slots:
             if name not in ("__weakref__", "__dict__"):
-                yield _Reference("getattr({h}, {k})", x, name, library)
+                is_fixed = library and type(getattr(x, name, None)) not in _DATA
+                yield _Reference("getattr({h}, {k})", x, name, is_fixed)
     if not is_known:
         yield _Reference("type({h})", x)
     yield from _references_of_items(x)
@@ -381,6 +395,8 @@ _READ_AT_ONCE: dict[type, Callable[[Any, set[str]], list[_Reference]]] = {
     functools._lru_cache_wrapper: _cached,
     **dict.fromkeys((CheckedForWrites, Rebuilt, SelfRebuilding), lambda x, names: _fixed_references(x.fun)),
     **dict.fromkeys((np.vectorize, fnp.vectorize), lambda x, names: [_Reference("getattr({h}, {k})", x, "pyfunc")]),
+    MethodType: lambda x, names: _fixed_references(x.__func__, x.__self__),
+    functools.partial: lambda x, names: _fixed_references(x.func, *x.args, x.keywords),
     np.ufunc: lambda x, names: _fixed_references(*filter(callable, get_referents(x))),
 }
 

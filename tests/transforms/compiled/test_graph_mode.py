@@ -327,6 +327,24 @@ CHANGES = {
     "variable of a thread": ("c = threading.local(); c.k = 2.0", "c.k", "c.k = 3.0"),
     "object that is referenced weakly": (_CLASS + "\nr = weakref.ref(c)", "r().k", "c.k = 3.0"),
     "polynomial": ("c = np.poly1d([1.0, 2.0])", "c(1.0)", "c[0] = 5.0"),
+    "polynomial that gets other numbers": (
+        "c = np.polynomial.Polynomial([1.0, 2.0])",
+        "c(1.0)",
+        "c.coef = np.array([3.0, 4.0])",
+    ),
+    "sparse matrix": (
+        "import scipy.sparse\nc = scipy.sparse.csr_array(np.eye(2))",
+        "c.sum()",
+        "c.data = np.array([3.0, 4.0])",
+    ),
+    "series": ("import pandas\nc = pandas.Series([1.0, 2.0])", "c.sum()", "c.iloc[0] = 5.0"),
+    "column of a table": ("import pandas\nc = pandas.DataFrame({'a': [1.0, 2.0]})", "c['a'].sum()", "c['a'] = 3.0"),
+    "model": (
+        "from sklearn.linear_model import LinearRegression\nrows = np.arange(4.0)[:, None]\n"
+        "c = LinearRegression().fit(rows, rows[:, 0])",
+        "c.predict(rows).sum()",
+        "c.fit(rows, 2.0 * rows[:, 0])",
+    ),
     "masked array": ("c = np.ma.array([1.0, 2.0])", "c.sum()", "c[0] = np.ma.masked"),
     "class that is registered": (
         "import abc\nclass A(abc.ABC): pass\nclass C: pass",
