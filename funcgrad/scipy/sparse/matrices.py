@@ -549,7 +549,7 @@ def coo_array(arg: Any, shape: tuple[int, int] | None = None) -> SparseArray:
                [4., 0.]])
     """
     scipy = import_scipy("sparse.coo_array", "scipy.sparse")
-    if not isinstance(arg, tuple) or not isinstance(arg[1], (tuple, list)):
+    if not isinstance(arg, tuple) or len(arg) != 2 or isinstance(arg[1], (int, np.integer)):
         return csr_array(arg, shape)
     data, (row, col) = arg
     data = as_value(data)

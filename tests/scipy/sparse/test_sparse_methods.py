@@ -575,3 +575,10 @@ def test_extremes_of_stored_elements_and_conversions_by_name(kind):
             np.testing.assert_array_equal(value, f(x), err_msg=name)
             want = (f(x * (1 + 1e-6)) - f(x * (1 - 1e-6))) / 2e-6
         np.testing.assert_allclose(slope, want, rtol=1e-7, atol=1e-9, err_msg=name)
+
+
+@pytest.mark.parametrize("kind", ["csr_array", "csc_array", "coo_array", "csc_matrix"])
+def test_rows_and_columns_as_one_array(kind):
+    f = lambda x: getattr(scipy.sparse, kind)((x, np.stack([ROWS, COLUMNS])), shape=np.array([3, 4])).toarray()
+    check_grads(f, (VALUES,), order=2)
+    np.testing.assert_array_equal(jvp(f, (VALUES,), (VALUES,))[0], f(VALUES))
