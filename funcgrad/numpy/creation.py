@@ -284,7 +284,9 @@ def array(
     made = reshape(made, to=(*(1,) * missing, *made.shape)) if missing > 0 else made
     if not isinstance(made, Tracer):
         return made
-    return _copy_in_order(made, order) if copy else in_memory_order(made, order) if order in ("C", "F") else made
+    return (
+        _copy_in_order(made, order) if copy else in_memory_order(made, order) if order in ("C", "F", "c", "f") else made
+    )
 
 
 def asanyarray(
@@ -489,7 +491,7 @@ def _as_ordered_array(made: Tracer, order: Any) -> Any:
     """Return ``made`` with its axes in memory in ``order``; a number becomes an array."""
     if is_number(made):
         return as_array(shallow_copy(made))
-    return in_memory_order(made, order) if order in ("C", "F") else made
+    return in_memory_order(made, order) if order in ("C", "F", "c", "f") else made
 
 
 def _like(a: Array, dtype: Any, shape: Any) -> tuple[Shape, Any]:
@@ -588,4 +590,4 @@ def full_like(
     a = asarray(a)
     to, dtype = _like(a, dtype, shape)
     made = full(to, fill_value, dtype)
-    return with_layout_of(a, made) if shape is None and order in "KA" and isinstance(a, Tracer) else made
+    return with_layout_of(a, made) if shape is None and order in "KAka" and isinstance(a, Tracer) else made

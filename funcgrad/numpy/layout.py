@@ -21,6 +21,7 @@ def in_memory_order(x: Tracer, order: str) -> Any:
 
     "K" keeps the order of the axes, but copies an ``x`` that is neither C- nor F-contiguous.
     """
+    order = order.upper() if isinstance(order, str) else order
     like = array_with_layout_of(x)
     flags = like.flags
     fitting = {"C": flags.c_contiguous, "F": flags.f_contiguous}

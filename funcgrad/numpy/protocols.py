@@ -132,7 +132,7 @@ def _array2string(a: Tracer, *args: Any, **kwargs: Any) -> str:
 
 
 def _any(a: Any, *args: Any, **kwargs: Any) -> Any:
-    check_question(a, sys._getframe(2).f_globals)
+    check_question(a, 3)
     return reductions.any(a, *args, **kwargs)
 
 

@@ -37,6 +37,7 @@ def _reversed(a: Array) -> Array:
 
 def _order(a: Array, order: str) -> str:
     """Return ``order`` as "C" or "F"; resolve "A" by the memory layout of ``a``."""
+    order = order.upper() if isinstance(order, str) else order
     if order == "A":
         return "F" if array_with_layout_of(a).flags.fnc else "C"
     if order not in ("C", "F"):
@@ -100,7 +101,7 @@ def ravel(a: ArrayLike, order: Any = "C") -> Array:
     a = as_value(a)
     if namespace_of(a) is np:
         return np.ravel(a, order)
-    if order == "K":
+    if order in ("K", "k"):
         a = permute(a, axes=axes_in_memory(array_with_layout_of(a)))
     elif order != "C" and _order(a, order) == "F":
         a = _reversed(a)

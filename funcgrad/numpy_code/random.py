@@ -166,6 +166,11 @@ class PythonRandom:
         return self.source.__reduce_ex__(protocol)
 
 
+def plain_source(x: Any) -> Any:
+    """Return NumPy's object for a source of random numbers; any other value unchanged."""
+    return x.source if type(x) is Random else x
+
+
 def _positions(x: Any) -> np.ndarray:
     """Return an array of the shape of ``x`` with the position of each element in the flattened ``x``."""
     return np.arange(fnp.size(x)).reshape(fnp.shape(x))

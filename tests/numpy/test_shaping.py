@@ -93,6 +93,11 @@ IN_ORDER = {
     "ravel K": lambda x: x.ravel("K"),
     "flatten A": lambda x: x.flatten("A"),
     "flatten K": lambda x: x.flatten("K"),
+    "flatten f": lambda x: x.flatten("f"),
+    "ravel k": lambda x: np.ravel(x, "k"),
+    "copy f": lambda x: x.copy("f").ravel("k"),
+    "array c": lambda x: np.array(x, order="c").ravel("K"),
+    "astype f": lambda x: x.astype(float, order="f").ravel("K"),
 }
 
 

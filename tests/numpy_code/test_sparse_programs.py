@@ -349,6 +349,9 @@ GRAPHS = {
             csgraph.csgraph_to_dense(sparse.csc_array((np.array([3.0, x[0]]), [1, 1], [0, 2, 2]), shape=(2, 2))) ** 2
         ).sum()
     ),
+    "dense with a traced null value": lambda x: (
+        csgraph.csgraph_to_dense(sparse.csr_array(np.array([[0.0, 2.0], [0.0, 3.0]])), x[0]) ** 2
+    ).sum(),
     "nested lists": lambda x: (
         csgraph.dijkstra([[0, x[0], 2], [0, 0, x[1]], [0, 0, 0]])[0, 2] ** 2
         + (sparse.coo_array([[[x[0], 2, 3], [2, 0, x[1]]]]).toarray() ** 2).sum()

@@ -552,10 +552,20 @@ def test_moments_of_noncentral_distributions(name, shapes, method):
     np.testing.assert_allclose(grad(f)(p), differences(f, p), rtol=1e-8, atol=1e-10)
 
 
-@pytest.mark.parametrize("name", ["laplace", "loglaplace", "gennorm", "laplace_asymmetric", "skewcauchy"])
+@pytest.mark.parametrize("method", ["ppf", "isf"])
+@pytest.mark.parametrize("name", ["dgamma", "dweibull"])
+def test_median_of_two_sided_distributions_has_the_slope_of_both_sides(name, method):
+    slope = grad(lambda q: getattr(getattr(scipy.stats, name), method)(q, 1.0))
+    assert slope(0.5) == pytest.approx(2.0 if method == "ppf" else -2.0)
+
+
+CENTRED = {"laplace": (), "gennorm": (0.9,), "laplace_asymmetric": (1.3,), "skewcauchy": (0.4,), "loglaplace": (1.7,)}
+
+
+@pytest.mark.parametrize("name", [*CENTRED, "dgamma", "dweibull"])
 def test_probabilities_at_the_centre_have_the_density_as_derivative(name):
     """The density has a kink there; the probabilities have none."""
-    shapes = {"loglaplace": (1.7,), "gennorm": (0.9,), "laplace_asymmetric": (1.3,), "skewcauchy": (0.4,)}.get(name, ())
+    shapes = CENTRED.get(name, (1.0,))
     law = getattr(scipy.stats, name)
     x = 1.0 if name == "loglaplace" else 0.0
     density, below, above = law.pdf(x, *shapes), law.cdf(x, *shapes), law.sf(x, *shapes)

@@ -45,12 +45,13 @@ def _has_derivative(x: Any) -> bool:
     return isinstance(x, Tracer)
 
 
-def check_question(x: Any, names: dict[str, Any]) -> None:
-    """Check ``numpy.any(x)`` in code with these global names: ``scipy.signal.lsim`` computes without an input of zeros.
+def check_question(x: Any, level: int) -> None:
+    """Check ``numpy.any(x)`` in the code ``level`` calls above: ``scipy.signal.lsim`` leaves out an input of zeros.
 
     Raises:
         ConversionError: it is code that treats some numbers apart, and ``x`` has a derivative (a ``TypeError``).
     """
+    names = sys._getframe(level).f_globals
     home = names.get("__name__")
     if home in _NUMBERS_APART and vars(sys.modules[home]) is names and _has_derivative(x) and x.dtype.kind in "fc":
         refuse_conversion(x, "a question in code that treats some numbers apart")

@@ -65,11 +65,11 @@ def _harmonic(first: Any, last: Any, a: Any) -> Any:
 
 
 def _two_sided(below: Callable[[Any, Any], Any], above: Callable[[Any, Any], Any]) -> Callable[..., Any]:
-    """Return a function that has one formula for negative ``x`` and another for positive ``x``."""
+    """Return a function of ``abs(x)`` with one formula for positive ``x``, and another that holds at 0 too."""
 
     def chosen(self: Any, x: Any, a: Any) -> Any:
-        size = fnp.abs(x)
-        return fnp.where(x > 0, above(size, a), below(size, a))
+        high = x > 0
+        return fnp.where(high, above(fnp.where(high, x, 1.0), a), below(fnp.where(high, 1.0, -x), a))
 
     return chosen
 
@@ -77,7 +77,7 @@ def _two_sided(below: Callable[[Any, Any], Any], above: Callable[[Any, Any], Any
 def _gamma_quantile(q: Any, a: Any, upper: bool) -> Any:
     """Compute the quantile of the double gamma distribution: that of one side, or its negative."""
     inverse = _special().gammainccinv
-    is_high = q > 0.5 if not upper else q < 0.5
+    is_high = q > 0.5 if not upper else q <= 0.5  # a half belongs to the tail of q
     tail = fnp.where(q > 0.5, 1 - q, q)
     x = inverse(a, 2 * tail)
     return fnp.where(is_high, x, -x)
@@ -596,6 +596,12 @@ DISTRIBUTIONS: dict[tuple[str, str], Callable[..., Any]] = {
     ),
     (_DISTRIBUTIONS, "dgamma_gen._sf"): _two_sided(
         lambda x, a: 0.5 + 0.5 * _special().gammainc(a, x), lambda x, a: 0.5 * _special().gammaincc(a, x)
+    ),
+    (_DISTRIBUTIONS, "dweibull_gen._cdf"): _two_sided(
+        lambda x, c: 0.5 * fnp.exp(-(x**c)), lambda x, c: 1 - 0.5 * fnp.exp(-(x**c))
+    ),
+    (_DISTRIBUTIONS, "dweibull_gen._sf"): _two_sided(
+        lambda x, c: 1 - 0.5 * fnp.exp(-(x**c)), lambda x, c: 0.5 * fnp.exp(-(x**c))
     ),
     (_DISTRIBUTIONS, "dgamma_gen._ppf"): lambda self, q, a: _gamma_quantile(q, a, False),
     (_DISTRIBUTIONS, "dgamma_gen._isf"): lambda self, q, a: _gamma_quantile(q, a, True),

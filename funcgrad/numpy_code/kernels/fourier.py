@@ -1,7 +1,8 @@
 """SciPy's compiled Fourier transforms, which the Python code of ``scipy.fftpack`` calls.
 
 Each has the signature of the compiled function. The scale of a result is a number: 0 for none, 1 for division by the
-root of the number of elements, 2 for division by that number. Memory for the result is not used.
+root of the number of elements, 2 for division by that number. Memory for the result is not used, but for parts of
+complex numbers.
 """
 
 from __future__ import annotations
@@ -51,10 +52,14 @@ def _cosines_or_sines(name: str) -> Callable[..., Any]:
     """Return the cosine or sine transform over several axes."""
 
     def transform(
-        a: Any, type: int, axes: Any = None, inorm: int = 0, out: Any = None, nthreads: int = 1, ortho: Any = None
+        a: Any, type: int, axes: Any = None, inorm: int = 0, out: Any = None, nthreads: int = 1, ortho: Any = ...
     ) -> Any:
         compute = getattr(own("scipy.fft"), name)
-        return compute(a, type, axes=axes, norm=_FORWARD[inorm], orthogonalize=ortho)
+        is_part = ortho is ...  # of a complex array: SciPy takes the result from ``out``
+        found = compute(a, type, axes=axes, norm=_FORWARD[inorm], orthogonalize=None if is_part else ortho)
+        if is_part and out is not None:
+            out[...] = found
+        return found
 
     return transform
 

@@ -18,6 +18,7 @@ import funcgrad.numpy as fnp
 from funcgrad.core import Tracer
 from funcgrad.numpy.plain_values.concretization import concrete
 from funcgrad.numpy_code.own import own
+from funcgrad.numpy_code.sparse.objects import plain_matrix
 
 
 class _Weights:
@@ -31,7 +32,10 @@ class _Weights:
             self.graph = fnp.astype(fnp.real(graph), float)
             self.plain = np.ascontiguousarray(concrete(self.graph, name))
         else:
-            stores_no_zeros = own("scipy.sparse.matrices").is_of_dense(graph)
+            matrices = own("scipy.sparse.matrices")
+            if not isinstance(graph, matrices.SparseArray):  # constant beside a traced ``null_value``
+                graph = matrices.as_sparse(name, plain_matrix(graph))
+            stores_no_zeros = matrices.is_of_dense(graph)
             graph = graph.real.astype(float)
             self.graph = _without_parallel_edges(graph.tocsr(), name)
             self.plain = self.graph.plain(name)

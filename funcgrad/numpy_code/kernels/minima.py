@@ -15,7 +15,7 @@ import numpy as np
 import funcgrad.numpy as fnp
 from funcgrad.errors import ConversionError, FuncgradError
 from funcgrad.numpy_code.own import own
-from funcgrad.numpy_code.random import Random
+from funcgrad.numpy_code.random import plain_source
 from funcgrad.optional import import_scipy
 
 
@@ -128,7 +128,7 @@ def _global_search(module: str, name: str) -> Callable[..., Any]:
         args = _unpacked(options.pop("args", ()))
         begins = "x0" in options and options["x0"] is not None
         x0 = options.pop("x0", None)
-        options = {key: value.source if type(value) is Random else value for key, value in options.items()}
+        options = {key: plain_source(value) for key, value in options.items()}
 
         def search(fun: Any, x0: Any, bounds: Any, **ignored: Any) -> Any:
             try:

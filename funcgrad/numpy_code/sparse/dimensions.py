@@ -228,6 +228,10 @@ def extreme_method(name: str) -> Callable[..., Any]:
     def extreme(self: Any, axis: Any = None, out: Any = None, **options: Any) -> Any:
         objects, base = import_module("funcgrad.numpy_code.sparse.objects"), sparse_class("SparseArray")
         like = getattr(objects.placeholder(self).copy(), name)(axis, out, **options)  # SciPy sums duplicates in place
+        if type(axis) is tuple:
+            axis = axis[0] if len(axis) == 1 else None
+        if options.get("explicit"):
+            self = import_module("funcgrad.numpy_code.sparse.members").without_zeros(self.copy())
         found = getattr(base, name)(self, axis, **options)
         if not _is_sparse(like):
             return found

@@ -587,6 +587,8 @@ def _memory_methods(scipy_class: type, base: Any, form: str) -> dict[str, Any]:
     """Return the methods whose results share memory with the matrix, or do not, as SciPy's do."""
 
     def formatted(self: Any, format: str | None, copy: bool = False) -> Any:
+        if format in ("array", "dense"):  # a format without a copy of its own
+            return self.toarray() if format == "array" else self.todense()
         return getattr(self, f"to{format or form}")(copy=copy)
 
     def turn(self: Any, axes: Any = None, copy: bool = False) -> Any:
@@ -644,8 +646,10 @@ def _comparison(name: str) -> Callable[..., Any]:
 def _other_conversion(wanted: str) -> Callable[..., Any]:
     """Return a conversion to a format without a class for traced values: filled (DOK, LIL), or to BSR or DIA."""
 
-    def convert(self: Any, *args: Any, copy: bool = False) -> Any:
+    def convert(self: Any, blocksize: Any = None, copy: bool = False) -> Any:
         theirs: Any = type(self).scipy_class
+        if blocksize is not None and any(n % size for n, size in zip(self.shape, blocksize, strict=True)):
+            raise ValueError(f"invalid blocksize {blocksize}")
         kind = _in_family(theirs, wanted)
         if kind is theirs:
             return self.copy() if copy else self

@@ -10,6 +10,7 @@ import funcgrad.numpy as fnp
 from funcgrad.errors import InputError, ShapeError
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.plain_values.peeking import is_plain
+from funcgrad.numpy_code.random import plain_source
 from funcgrad.numpy_code.sparse.objects import plain_matrix
 from funcgrad.optional import import_scipy
 from funcgrad.primitives.sparse_eigen import EigenSearch, sparse_eig, sparse_eigh
@@ -44,7 +45,7 @@ def _as_square_sparse(call: str, A: Any) -> SparseArray:
 def _eigenpairs(name: str, A: Any, k: int, M: Any, vectors: bool, **options: Any) -> Any:
     call = f"sparse.linalg.{name}"
     A, M = _matrix(call, A), None if M is None else _matrix(call, M)
-    given = {key: value for key, value in options.items() if value is not None}
+    given = {key: plain_source(value) for key, value in options.items() if value is not None}
     if "v0" in given:
         given["v0"] = as_value(given["v0"])
     given = constant_settings(call, given)

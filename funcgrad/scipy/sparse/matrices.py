@@ -264,7 +264,8 @@ class SparseArray(InPlaceMethods):
 
     def toarray(self, order: Any = None) -> Array:
         """Return the matrix as a dense array."""
-        return matvec(self, np.eye(self.shape[1], dtype=self.dtype))
+        places = keys_of(*self.places(), self.shape)  # a product with the identity would spread infinite values
+        return fnp.reshape(fnp.astype(_sums_by_position(self.values, places, prod(self.shape)), self.dtype), self.shape)
 
     todense = toarray
 
@@ -548,7 +549,7 @@ def coo_array(arg: Any, shape: tuple[int, int] | None = None) -> SparseArray:
                [4., 0.]])
     """
     scipy = import_scipy("sparse.coo_array", "scipy.sparse")
-    if not isinstance(arg, tuple) or not isinstance(arg[1], (tuple, list)):
+    if not isinstance(arg, tuple) or len(arg) != 2 or isinstance(arg[1], (int, np.integer)):
         return csr_array(arg, shape)
     data, (row, col) = arg
     data = as_value(data)

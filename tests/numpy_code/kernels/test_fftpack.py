@@ -58,6 +58,14 @@ def test_transforms_of_complex_numbers(name):
     check(of, complex_normal(3, 4), complex_normal(3, 4, seed=1))
 
 
+@pytest.mark.parametrize("name", ["dct", "idct", "dst", "idst", "dctn", "idctn", "dstn", "idstn"])
+def test_cosines_and_sines_of_complex_numbers(name):
+    """Real and imaginary parts are transformed apart."""
+    fun = getattr(fftpack, name)
+    check(fun, complex_normal(3, 4), complex_normal(3, 4, seed=1))
+    np.testing.assert_allclose(vmap(fun)(complex_normal(2, 3, 4))[1], fun(complex_normal(2, 3, 4)[1]), rtol=1e-12)
+
+
 @pytest.mark.parametrize("name", ["dctn", "idctn", "dstn", "idstn"])
 def test_transforms_of_several_axes(name):
     check(lambda x: getattr(fftpack, name)(x, 3, norm="ortho"), normal(3, 4), normal(3, 4, seed=1))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 import scipy.sparse.linalg as linalg
-from helpers import differences
+from helpers import at_least, differences
 
 from funcgrad import check_grads, grad, hessian, jacobian, jit, jvp, vmap
 from funcgrad.errors import InputError, ShapeError
@@ -232,3 +232,18 @@ def test_linear_operators_with_a_traced_second_matrix(kind):
     ).real.max()
     x = np.array([1.3])
     np.testing.assert_allclose(grad(least)(x), differences(dense, x), rtol=1e-7)
+
+
+@pytest.mark.parametrize("search", ["svds", *(("eigsh", "eigs") if at_least(scipy, "1.17.0") else ())])
+def test_start_from_a_generator(search):
+    """The generator is given, or made in the function."""
+    given = np.random.default_rng(3)
+
+    def largest(x, rng=None):
+        rng = np.random.default_rng(3) if rng is None else rng
+        found = getattr(linalg, search)(stiffness(x), 2, rng=rng)
+        return np.max((found[1] if search == "svds" else found[0]).real)
+
+    want = differences(lambda x: np.linalg.eigvalsh(stiffness(x).toarray()).max(), X)
+    np.testing.assert_allclose(grad(largest)(X), want, rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(grad(lambda x: largest(x, given))(X), want, rtol=1e-6, atol=1e-8)

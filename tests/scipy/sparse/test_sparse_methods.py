@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse
 import scipy.sparse.csgraph
 import scipy.sparse.linalg
-from helpers import differences, identical, traced
+from helpers import at_least, differences, identical, traced
 
 from funcgrad import check_grads, grad, jit, jvp, vmap
 from funcgrad.errors import InputError, ShapeError
@@ -551,3 +551,34 @@ def test_multi_axis_data_formats_raise():
     check_grads(lambda x: make(x).tocsr().data ** 2 @ np.arange(1.0, 6.0), (VALUES[:3],), order=2)
     with pytest.raises(InputError, match=r"dia_array\.data: .* Use A\.tocsr\(\)\.data"):
         grad(lambda x: np.sum(make(x).data ** 2))(VALUES[:3])
+
+
+@pytest.mark.parametrize("kind", ["csr_array", "csc_array", "coo_array", "bsr_array", "csr_matrix"])
+def test_extremes_of_stored_elements_and_conversions_by_name(kind):
+    """Elements that are 0 in a dense matrix are not stored, and an infinite element stays alone."""
+    x = np.array([[0.0, 0.05, 0.1], [0.25, 0.0, -0.35], [0.0, 0.2, 0.7]])
+    make = getattr(scipy.sparse, kind)
+    programs = {
+        "least of columns": lambda x: make(x).min(axis=0, explicit=True).toarray(),
+        "greatest of rows": lambda x: make(x).max(axis=1, explicit=True).toarray(),
+        "least of all": lambda x: make(x).min(explicit=True),
+        "as an array": lambda x: make(x).asformat("array"),
+        "as blocks": lambda x: make(x).tobsr(blocksize=(3, 1)).toarray(),
+        "infinite": lambda x: make(x / np.array([1.0, 1.0, 0.0])).toarray()[:, :2],
+        "infinite slope": lambda x: make(x).sqrt().toarray()[:1, 1:],
+    }
+    if at_least(scipy, "1.16.0"):  # before, an axis was a number
+        programs["both axes"] = lambda x: make(x).max(axis=(0, 1))
+    for name, f in programs.items():
+        with np.errstate(all="ignore"):
+            value, slope = jvp(f, (x,), (x,))
+            np.testing.assert_array_equal(value, f(x), err_msg=name)
+            want = (f(x * (1 + 1e-6)) - f(x * (1 - 1e-6))) / 2e-6
+        np.testing.assert_allclose(slope, want, rtol=1e-7, atol=1e-9, err_msg=name)
+
+
+@pytest.mark.parametrize("kind", ["csr_array", "csc_array", "coo_array", "csc_matrix"])
+def test_rows_and_columns_as_one_array(kind):
+    f = lambda x: getattr(scipy.sparse, kind)((x, np.stack([ROWS, COLUMNS])), shape=np.array([3, 4])).toarray()
+    check_grads(f, (VALUES,), order=2)
+    np.testing.assert_array_equal(jvp(f, (VALUES,), (VALUES,))[0], f(VALUES))
