@@ -8,7 +8,7 @@ import numpy as np
 
 import funcgrad.numpy as fnp
 from funcgrad import backend
-from funcgrad.core import Tracer, plain_value
+from funcgrad.core import plain_value
 from funcgrad.kinds.general import primitive
 from funcgrad.kinds.rules import Operation
 from funcgrad.numpy.plain_values.peeking import is_plain
@@ -33,7 +33,7 @@ def basis(t: Any, k: int, x: Any, place: Any) -> list[Any]:
 def spline(t: Any, c: Any, k: int, x: Any, nu: int, extrapolate: Any) -> Any:
     """Evaluate the ``nu``-th derivatives of splines with knots ``t`` and coefficients ``c[i, n]`` at ``x``."""
     t, c = fnp.asarray(t), c[: len(t) - k - 1]
-    if type(x) is Tracer and is_plain(t, c) and backend.namespace_of(plain_value(x)) is np and np.ndim(x) == 1:
+    if is_plain(t, c) and backend.namespace_of(plain_value(x)) is np and np.ndim(x) == 1:
         return spline_values(
             x, np.asarray(t, float), np.asarray(c), k=int(k), nu=int(nu), extrapolate=bool(extrapolate)
         )
