@@ -16,7 +16,7 @@ from funcgrad.primitives.shaping import arranged
 from funcgrad.views import array_with_layout_of, axes_in_memory
 
 
-def in_memory_order(x: Tracer, order: str) -> Any:
+def in_memory_order(x: Tracer, order: Any) -> Any:
     """Return ``x`` with its axes in memory in "C", "F", "A" or "K" order: ``x`` itself if in order, else a copy.
 
     "K" keeps the order of the axes, but copies an ``x`` that is neither C- nor F-contiguous.

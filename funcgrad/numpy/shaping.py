@@ -35,7 +35,7 @@ def _reversed(a: Array) -> Array:
     return permute(a, axes=tuple(range(_rank(a) - 1, -1, -1)))
 
 
-def _order(a: Array, order: str) -> str:
+def _order(a: Array, order: Any) -> Any:
     """Return ``order`` as "C" or "F"; resolve "A" by the memory layout of ``a``."""
     order = order.upper() if isinstance(order, str) else order
     if order == "A":

@@ -41,7 +41,8 @@ def _search(module: str, name: str, method: str) -> Callable[..., Any]:
         if type(fun).__name__ == "MemoizeJac":  # its cache holds results for plain values
             fun, given["jac"] = fun.fun, True
         named = {key: value for key in _NAMED & given.keys() if (value := given.pop(key)) is not None}
-        if hasattr(callback := named.get("callback"), "stop_iteration"):  # SciPy has wrapped it, and will do so again
+        callback: Any = named.get("callback")
+        if hasattr(callback, "stop_iteration"):  # SciPy has wrapped it, and will do so again
             named["callback"] = lambda intermediate_result: callback(intermediate_result)
         if not np.size(named.get("bounds", 0)):
             del named["bounds"]

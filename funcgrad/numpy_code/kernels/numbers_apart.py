@@ -232,7 +232,8 @@ def _shares(built: Callable[..., Any]) -> Callable[..., Any]:
 
     def call(self: Any, n: Any, p: Any, *args: Any) -> Any:
         p = fnp.asarray(p)
-        if isinstance(p, Tracer) and p.shape:
+        have_derivatives = isinstance(p, Tracer) and p.shape
+        if have_derivatives:
             fixed, rest = own("transforms.stopping").stop_gradient(p), p[..., :-1]
             moved = fnp.sum(fixed[..., :-1] - rest, axis=-1, keepdims=True)
             p = fnp.concatenate([rest, fixed[..., -1:] + moved], axis=-1)

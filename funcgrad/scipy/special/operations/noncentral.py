@@ -196,8 +196,8 @@ def _slope(family: _Family) -> Callable[..., Any]:
         def density(*args: Any) -> Any:
             return family.density(xp, *args)
 
-        def guarded(*args: Any) -> Any:
-            args = list(xp.broadcast_arrays(*args))
+        def guarded(*given: Any) -> Any:
+            args = list(xp.broadcast_arrays(*given))
             if family is _T and not orders[1]:  # with infinitely many degrees of freedom it is a normal distribution
                 args[1] = xp.where(args[1] == math.inf, MANY_DEGREES, args[1])
             x, *degrees = args[:-1]
