@@ -284,9 +284,9 @@ def array(
     made = reshape(made, to=(*(1,) * missing, *made.shape)) if missing > 0 else made
     if not isinstance(made, Tracer):
         return made
-    return (
-        _copy_in_order(made, order) if copy else in_memory_order(made, order) if order in ("C", "F", "c", "f") else made
-    )
+    if copy:
+        return _copy_in_order(made, order)
+    return in_memory_order(made, order) if order in ("C", "F", "c", "f") else made
 
 
 def asanyarray(
@@ -342,7 +342,8 @@ def copy(a: ArrayLike, order: Any = "K", subok: Any = False) -> Array:
         >>> fnp.copy([1.0, 2.0])
         array([1., 2.])
     """
-    return array(a, order=order, subok=subok)
+    made = array(a, order=order, subok=subok)
+    return as_buffer(made) if is_of_other_library(made) else made
 
 
 def _writable_copy(x: Tracer) -> Array:

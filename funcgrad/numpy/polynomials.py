@@ -284,7 +284,7 @@ def polysub(a1: ArrayLike, a2: ArrayLike) -> Array:
 
 @_accepting_poly1d
 def polymul(a1: ArrayLike, a2: ArrayLike) -> Array:
-    """Return the product of two polynomials; leading coefficients that are 0 are kept if one of the two is traced.
+    """Return the product of two polynomials; leading coefficients that are 0 are kept if they are traced.
 
     Example:
         >>> fnp.polymul([1.0, 2.0], [1.0, -2.0])
@@ -292,8 +292,8 @@ def polymul(a1: ArrayLike, a2: ArrayLike) -> Array:
     """
     if is_plain(a1, a2):
         return np.polymul(a1, a2)
-    given = (coefficients(a1), coefficients(a2))  # an empty array means the zero polynomial
-    a1, a2 = [a if backend.shape_of(a)[0] else np.zeros(1, backend.dtype_of(a)) for a in given]
+    given = [np.poly1d(a).coeffs if is_plain(a) else coefficients(a) for a in (a1, a2)]
+    a1, a2 = [a if backend.shape_of(a)[0] else np.zeros(1, backend.dtype_of(a)) for a in given]  # the zero polynomial
     return signals.convolve(a1, a2)
 
 
