@@ -390,7 +390,8 @@ def _log_ratio(xp: Any, v: Any, order: int) -> Any:
 
 
 #: Degrees of freedom with which Student's distribution is normal in double precision; infinitely many count as these.
-MANY_DEGREES = 1e100
+#: Single precision can hold the number.
+MANY_DEGREES = 1e30
 
 
 def _density(xp: Any, v: Any, t: Any) -> Any:
