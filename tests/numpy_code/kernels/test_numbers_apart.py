@@ -13,7 +13,7 @@ import scipy.spatial.distance
 import scipy.spatial.transform
 import scipy.special
 import scipy.stats
-from helpers import differences
+from helpers import at_least, differences
 
 from funcgrad import grad, jacrev, jvp, vjp, vmap
 from funcgrad.errors import NotDifferentiableError
@@ -139,14 +139,19 @@ def test_derivative_in_a_parameter_at_numbers_treated_apart(name, p):
     np.testing.assert_allclose(slope, np.sum(want * weights), rtol=1e-5, atol=1e-8)
 
 
-@pytest.mark.parametrize("p", [[0.2, 0.5, 0.3], [0.2, 0.5, 0.4]])
+#: Probabilities; SciPy 1.18 has no values where the sum is not 1.
+SHARES = [[0.2, 0.5, 0.3]] + ([] if at_least(scipy, "1.18.0") else [[0.2, 0.5, 0.4]])
+
+
+@pytest.mark.parametrize("p", SHARES)
 @pytest.mark.filterwarnings("ignore:Some rows of `p` do not sum to 1")
 def test_the_last_probability_of_multinomial_is_1_minus_the_others(p):
     for fun in (
         lambda p: scipy.stats.multinomial.logpmf([1, 2, 1], 4, p),
         lambda p: scipy.stats.multinomial(5, p).cov()[2, 1],
     ):
-        np.testing.assert_allclose(grad(fun)(np.array(p)), differences(fun, np.array(p)), rtol=1e-7, atol=1e-9)
+        others = differences(lambda q, fun=fun: fun(np.array([*q, 1 - q[0] - q[1]])), np.array(p[:2]))
+        np.testing.assert_allclose(grad(fun)(np.array(p)), [*others, 0.0], rtol=1e-7, atol=1e-9)
 
 
 def test_derivative_in_the_data_stays_that_of_the_branch():
