@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from functools import partial
 from types import FunctionType, MethodType
@@ -163,6 +164,12 @@ class BranchRecordings:
             )
         self._record(x)
         return self._evaluate(self._recordings[0], x, captured)
+
+    @property
+    def largest(self) -> int:
+        """Number of elements of the largest result of an operation on the recorded paths."""
+        steps = [step for closure, _ in self._recordings for step in closure.recording.operations]
+        return max([math.prod(shape) for step in steps for shape in step.shapes], default=1)
 
     def _is_last(self, x: PyTree) -> bool:
         """Whether the last recording was made at ``x``: one more would take the same path."""

@@ -131,7 +131,8 @@ def quad(
         **{"points": points, "weight": weight, **tolerances, **options},
     )
     constant = is_plain(a, b, *tree.leaves(args), points, options.get("wvar"))
-    plain, branches = _plain_result(routine, constant, _branches(flat, a, b, values))
+    known = _branches(flat, a, b, values)
+    plain, branches = _plain_result(routine, constant, known)
     if plain is not None:
         return (np.float64(plain[0]), *plain[1:]) if isinstance(plain[0], float) else plain
     tolerances |= options | ({"full_output": 1} if full_output else {})
@@ -145,9 +146,9 @@ def quad(
             return _weighted(weight, options.get("wvar"), whole, ends, every, tolerances, records)
         if points is None or is_plain(points):
             breaks = None if points is None else tuple(points)
-            integral = Integral(whole, tolerances, breaks, records=records)
+            integral = Integral(whole, tolerances, breaks, records=records, together=_is_small(known))
             return integral(*ends, *every), integral.infos
-        return _in_pieces(whole, ends, points, every, tolerances, records)
+        return _in_pieces(whole, ends, points, every, tolerances, records, _is_small(known))
 
     found, infos = solve_with_new_branches(branches, solve)
     settle(isolating, _representative_number(_point_between(a, b)), *args)
@@ -161,10 +162,11 @@ def _in_pieces(
     values: list[Any],
     tolerances: dict[str, Any],
     records: bool,
+    together: bool,
 ) -> tuple[list[Any], list[Any]]:
     """Sum the integrals between the break points, at which the integrand may jump."""
     points = fnp.sort(fnp.stack([fnp.astype(as_value(point), float) for point in points]))
-    integral = Integral(func, tolerances, None, breaks=True, records=records)
+    integral = Integral(func, tolerances, None, breaks=True, records=records, together=together)
     parts = [integral(low, high, *values) for low, high in pairwise([ends[0], *points, ends[1]])]
     return [sum(part[i] for part in parts) for i in (0, 1)], integral.infos
 
@@ -281,7 +283,8 @@ def quad_vec(
         *(f, a, b),
         **{**tolerances, **rule, "workers": workers, "points": points, "full_output": full_output, "args": args},
     )
-    plain, branches = _plain_result(routine, is_plain(a, b, *tree.leaves(args)), _branches(flat, a, b, values))
+    known = _branches(flat, a, b, values)
+    plain, branches = _plain_result(routine, is_plain(a, b, *tree.leaves(args)), known)
     if plain is not None:
         return plain
     if full_output or workers != 1:
@@ -290,7 +293,8 @@ def quad_vec(
     def solve() -> tuple[Any, Any]:
         whole, every = _hoist_closure(flat, values, branches)
         breaks = None if points is None else tuple(points)
-        integral = Integral(whole, {**tolerances, **rule}, breaks, records=bool(branches))
+        options = {**tolerances, **rule}
+        integral = Integral(whole, options, breaks, records=bool(branches), together=_is_small(known))
         value, error = integral(*[fnp.astype(as_value(end), float) for end in (a, b)], *every)
         # SciPy evaluates at Python numbers, which do not widen single precision; this result gives the dtype
         slope = whole(_representative_number(_point_between(a, b)), *every)
@@ -312,6 +316,15 @@ def _branches(func: Callable[..., Any], a: Any, b: Any, values: list[Any]) -> li
     if not is_in_transform():
         return []
     return [BranchRecordings("integrate.quad", lambda given: func(given[0], *given[1]), (_point_between(a, b), values))]
+
+
+#: Size of an array for which NumPy's work is as much as Python's: many nodes at once would only take memory.
+_SMALL = 1_000
+
+
+def _is_small(known: list[BranchRecordings]) -> bool:
+    """Whether the integrand computes with small arrays on the recorded branches; False if none is recorded."""
+    return bool(known) and all(one.largest <= _SMALL for one in known)
 
 
 def _plain_result(

@@ -92,6 +92,7 @@ class _Integrals:
         options: of SciPy's routine.
         points: where to break the interval, or None.
         breaks: whether the functions may jump at the limits.
+        together: whether to evaluate the functions at many nodes at once, see ``nodes``.
     """
 
     #: Whether ``parts`` returns more than ``count`` values.
@@ -104,8 +105,10 @@ class _Integrals:
         options: dict[str, Any],
         points: Any,
         breaks: bool = False,
+        together: bool = False,
     ) -> None:
         self.parts, self.count, self.options, self.points, self.breaks = parts, count, options, points, breaks
+        self.together = together
         self.rules = CustomRules("integrate.quad", self._run, self._fwd, self._bwd, self._jvp_rule)
 
     def __call__(self, a: Any, b: Any, *leaves: Any) -> Any:
@@ -148,7 +151,7 @@ class _Integrals:
                     )
             return [np.asarray(y) for y in found]
 
-        return Sampled(lambda x: plain(parts(x)), lambda xs: plain(vmap(parts)(xs)))
+        return Sampled(lambda x: plain(parts(x)), (lambda xs: plain(vmap(parts)(xs))) if self.together else None)
 
     def _fwd(self, *values: Any) -> tuple[list[Any], Any]:
         return list(self(*values)), values
@@ -183,7 +186,7 @@ class _Integrals:
         return DeferredCotangents(compute, len(values))
 
     def _derived(self, parts: Callable[..., list[Any]], count: int) -> _Integrals:
-        return _Integrals(parts, count, self.options, self.points, self.breaks)
+        return _Integrals(parts, count, self.options, self.points, self.breaks, self.together)
 
     def _split(self, parts: list[Any]) -> Any:
         """Return the functions' values and the further values as a pair, if there are further values."""
@@ -239,6 +242,7 @@ class Integral(_Integrals):
         points: where to break the interval, or None.
         breaks: whether ``func`` may jump at the limits.
         records: whether ``func`` must run at traced limits too, because it learns its branches from the first run.
+        together: whether to evaluate ``func`` at many nodes at once.
     """
 
     has_more = False
@@ -250,8 +254,9 @@ class Integral(_Integrals):
         points: Any,
         breaks: bool = False,
         records: bool = False,
+        together: bool = False,
     ) -> None:
-        super().__init__(lambda x, *leaves: [func(x, *leaves)], 1, options, points, breaks)
+        super().__init__(lambda x, *leaves: [func(x, *leaves)], 1, options, points, breaks, together)
         self.records = records
         self.infos: list[Any] = []
         self._traced = [False, False]

@@ -99,12 +99,13 @@ class Sampled:
 
     Args:
         fun: returns a list of parts for a number.
-        at_once: returns a list of parts, each with one row for each number of an array.
+        at_once: returns a list of parts, each with one row for each number of an array; None for a function of large
+            arrays, for which Python's work matters less than the memory for many rows.
     """
 
     limit = 100_000_000  # like the cache of ``quad_vec``
 
-    def __init__(self, fun: Callable[[float], Parts], at_once: Callable[[np.ndarray], Parts]) -> None:
+    def __init__(self, fun: Callable[[float], Parts], at_once: Callable[[np.ndarray], Parts] | None) -> None:
         self.fun, self.at_once = fun, at_once
         self.known: dict[float, Parts] = {}
         self.size = 0
@@ -123,7 +124,7 @@ class Sampled:
 
     def __call__(self, x: float) -> Parts:
         """Return the parts at ``x``."""
-        if x in self._next and self._rule is not None:
+        if self.at_once is not None and self._rule is not None and x in self._next:
             self._turn_to(self._rule, self._next[x])
         found = self.known.get(x)
         if found is None:
@@ -183,6 +184,7 @@ class Sampled:
 
     def _rows(self, wanted: list[float]) -> list[Parts] | None:
         """Return the parts at each of the numbers; None if the function does not take them at once."""
+        assert self.at_once is not None
         try:
             parts = self.at_once(np.array(wanted))
         except Exception:  # it branches on x, say; an error of the function itself comes again when it runs alone

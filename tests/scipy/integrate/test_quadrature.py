@@ -769,3 +769,18 @@ def test_kinds_of_results_differ_between_one_node_and_many():
         sampled(1.0)
         f = lambda x, sampled=sampled: sampled(x)[0][()]
         np.testing.assert_allclose(scipy.integrate.quad(f, 0.0, 2.0)[0], 4.0, rtol=1e-14)
+
+
+@pytest.mark.parametrize(("size", "together"), [(100, True), (2_000, False)])
+def test_integrands_of_large_arrays_are_evaluated_one_by_one(size, together, monkeypatch):
+    """Many nodes at once would take the memory of as many arrays, and save no time."""
+    asked, rows = [], nodes.Sampled._rows
+    monkeypatch.setattr(nodes.Sampled, "_rows", lambda self, x: (asked.append(len(x)), rows(self, x))[1])
+    data = np.linspace(0.1, 2.0, size)
+    fun = lambda p: integrate.quad(lambda t: fnp.mean(fnp.exp(-p * t * data)), 0.0, 1.0)[0]
+    np.testing.assert_allclose(grad(fun)(0.7), differences(fun, 0.7), rtol=1e-8)
+    assert bool(asked) == together
+    asked.clear()
+    each = lambda p: fnp.sum(integrate.quad_vec(lambda t: fnp.exp(-p * t * data), 0.0, 1.0)[0])
+    np.testing.assert_allclose(grad(each)(0.7), differences(each, 0.7), rtol=1e-8)
+    assert bool(asked) == together
