@@ -36,7 +36,8 @@ NOT_COVERED: dict[tuple[str, str], str] = {
     (
         "reads or writes files",
         FILES,
-    ): "fromfile fromregex genfromtxt load loadtxt save savetxt savez savez_compressed memmap",
+    ): "fromfile fromregex genfromtxt load loadtxt memmap",
+    ("writes the numbers of traced values in code written for NumPy", DIRECTLY): "save savetxt savez savez_compressed",
     ("reads text or raw bytes, which are not arrays yet", DIRECTLY): "fromstring",
     ("dates have no derivative", DIRECTLY): (
         "busday_count busday_offset busdaycalendar datetime64 datetime_as_string datetime_data is_busday timedelta64"

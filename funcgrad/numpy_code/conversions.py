@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import OrderedDict, abc, deque
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache, wraps
 from types import FunctionType
 from typing import Any, SupportsIndex
@@ -14,16 +15,18 @@ import numpy as np
 import funcgrad.numpy as fnp
 from funcgrad.backend import is_jax_tracer
 from funcgrad.batching import unbatched_if_equal
-from funcgrad.core import Tracer, plain_value
+from funcgrad.core import Tracer, describe, plain_value
 from funcgrad.errors import ConcretizationError
 from funcgrad.graph import report_answer
 from funcgrad.numpy.creation import as_buffer
 from funcgrad.numpy.plain_values.concretization import as_number, as_python, check_text, concrete
+from funcgrad.numpy.plain_values.hints import user_line
 from funcgrad.numpy.plain_values.texts import TracedText, has_all_digits, with_source
 from funcgrad.numpy.tables.containers import unlabel_number
 from funcgrad.numpy_code.metaclasses import members_of
 from funcgrad.numpy_code.replacements import current_run, is_worker
 from funcgrad.primitives.arithmetic import complex_of
+from funcgrad.shared_state import note_refusal
 from funcgrad.writable import CONSTANTS, Proxy, is_buffer, make_buffer
 
 
@@ -251,6 +254,26 @@ def plain_values(x: Any, plain: Callable[[Tracer], Any]) -> Any:
     if type(x) is dict:
         return {name: plain_values(part, plain) for name, part in x.items()}
     return type(x)([plain_values(part, plain) for part in x]) if type(x) in (list, tuple) else x
+
+
+def numbers_of(x: Tracer, request: str) -> np.ndarray:
+    """Return a copy of the numbers of ``x``, for a picture or a file, which is no part of the result.
+
+    Raises:
+        ConcretizationError: the examples of a ``vmap`` have different numbers, or ``jit`` compiles with JAX.
+    """
+    found: Any = None
+    with suppress(ConcretizationError):
+        found = concrete(x, request, steers=False)
+    if found is None or is_jax_tracer(found):
+        raise note_refusal(
+            ConcretizationError(
+                f"{request}: it takes the numbers of one example, got {describe(x)} that differs between the examples "
+                f"of a vmap, or that jit has not computed{user_line()}. Return the array, and call it outside of the "
+                "transform; funcgrad.control.map(f, xs) takes one example at a time."
+            )
+        )
+    return np.array(found)
 
 
 def shown_value(x: Any) -> Any:

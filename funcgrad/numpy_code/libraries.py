@@ -13,11 +13,15 @@ from funcgrad.numpy_code.metaclasses import members_of
 #: Libraries that do not compute with NumPy, or that convert on purpose.
 _LIBRARIES = (
     "IPython PIL _pytest attr attrs autograd cupy cytoolz dask funcgrad h5py hypothesis jax jaxlib joblib "
-    "matplotlib mpmath mypy narwhals numba opt_einsum optree pandas plotly polars pydantic pytest rich sympy "
+    "mpmath mypy narwhals numba opt_einsum optree pandas polars pydantic pytest rich sympy "
     "tensorflow threadpoolctl toolz torch tqdm xarray"
 )
+#: Libraries that draw: they get plain numbers, see ``drawings``.
+DRAWING_PACKAGES = frozenset(("bokeh", "matplotlib", "mpl_toolkits", "plotly", "seaborn"))
 #: Packages whose functions and classes stay unchanged.
-KEPT_PACKAGES = (sys.stdlib_module_names - set(NUMBER_MODULES) - {"__main__"}).union(_LIBRARIES.split())
+KEPT_PACKAGES = (sys.stdlib_module_names - set(NUMBER_MODULES) - {"__main__"}).union(
+    _LIBRARIES.split(), DRAWING_PACKAGES
+)
 #: Code of kept packages that is rebuilt all the same, because it gives numbers to ``math``, or arrays to NumPy, SciPy
 #: and pandas: the names of modules, and of methods.
 REBUILT_MODULES = frozenset(("matplotlib.mlab", "random", "xarray.core.missing", "xarray.computation.fit"))

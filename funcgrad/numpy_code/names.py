@@ -39,6 +39,7 @@ from funcgrad.numpy_code.own import own
 from funcgrad.numpy_code.random import Random
 from funcgrad.numpy_code.reading import refusing_reader, refusing_traced, safe_getattr
 from funcgrad.numpy_code.replacements import current_run
+from funcgrad.numpy_code.saving import WRITERS, refusing_files_of_run, saving
 from funcgrad.numpy_code.sparse.dimensions import expand_dims
 from funcgrad.numpy_code.sparse.objects import with_scipy_format
 from funcgrad.writable import Proxy
@@ -92,7 +93,8 @@ def _replacement(home: str, name: str, value: Any) -> Any:
         return _masked_replacement(name, value)
     if home == "numpy" and name in _ARRAY_MAKERS:
         ours = accepting_objects(home, name, getattr(fnp, name, value))
-        return with_writable_results(refusing_traced(ours) if name in _TEXT_READERS else ours)
+        ours = refusing_files_of_run(refusing_traced(ours)) if name in _TEXT_READERS else ours
+        return with_writable_results(ours)
     if home == "scipy.sparse" and name == "expand_dims":
         return expand_dims
     mirror = _mirror_module(home)
@@ -279,9 +281,11 @@ _EXTRA_REPLACEMENTS: dict[Any, Any] = {
     **{getattr(np.rec, name): make for name, make in _RECORD_FUNCTIONS.items()},
     getattr(sys.modules.get("numpy._core._multiarray_umath"), "_array_converter", None): ArrayConverter,
     np.frompyfunc: Elementwise,
+    np.load: refusing_files_of_run(np.load),
     np.multiply: multiply,
     np.unique_values: partial(fnp.unique, equal_nan=False, sorted=False),
     np.lib.stride_tricks.sliding_window_view: _windows,
+    **{fun: saving(fun) for fun in WRITERS},
 }
 
 

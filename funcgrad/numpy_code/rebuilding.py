@@ -18,6 +18,7 @@ from funcgrad.core import Trace, Tracer, is_in_transform
 from funcgrad.errors import ConversionError, FuncgradError
 from funcgrad.numpy.plain_values.concretization import RefusedInWorker, latest_rebuilt_run
 from funcgrad.numpy_code.classes import with_original_namedtuples
+from funcgrad.numpy_code.drawings import Drawing, without_view
 from funcgrad.numpy_code.functions import Built, has_same_values, rebuild_closure
 from funcgrad.numpy_code.joined_texts import may_use_text_of_examples
 from funcgrad.numpy_code.known import Choice, Facts, choice_of, facts_of, known_codes
@@ -190,9 +191,9 @@ def _with_original_classes(out: Any) -> Any:
         return out
     out = with_original_namedtuples(out)
     leaves, spec = tree.flatten(out)
-    if not any(has_rebuilt_class(leaf) or isinstance(leaf, Proxy) for leaf in leaves):
+    if not any(has_rebuilt_class(leaf) or isinstance(leaf, Proxy) or type(leaf) is Drawing for leaf in leaves):
         return tree.unflatten(spec, leaves) if has_adopted() and leaves else out
-    leaves = [leaf.as_result() if isinstance(leaf, Proxy) else leaf for leaf in leaves]
+    leaves = [leaf.as_result() if isinstance(leaf, Proxy) else leaf for leaf in map(without_view, leaves)]
     return tree.unflatten(spec, [original(leaf) if has_rebuilt_class(leaf) else leaf for leaf in leaves])
 
 

@@ -52,10 +52,11 @@ class Run:
         endings: functions to call when the run ends.
         texts: the traced numbers from which texts were made, with the texts.
         first_text: the time at which the first of them was made.
-        used: whether the memos, endings or texts may have entries.
+        saved_to: the files to which traced values were written, with their names, see ``saving``.
+        used: whether the memos, endings, texts or files may have entries.
     """
 
-    __slots__ = ("__weakref__", "endings", "first_text", "memos", "open", "owner", "texts", "used")
+    __slots__ = ("__weakref__", "endings", "first_text", "memos", "open", "owner", "saved_to", "texts", "used")
 
     def __init__(self) -> None:
         self.open = self.used = False
@@ -64,6 +65,7 @@ class Run:
         self.endings: dict[Callable[[], None], None] = {}  # in order; a list would be searched for each container
         self.texts: list[Any] = []
         self.first_text = 0.0
+        self.saved_to: list[tuple[Any, str]] = []
 
     def memo(self, level: int) -> dict[int, tuple[Any, Any]]:
         """Return the replacements on a level, by ``id``."""
@@ -90,6 +92,11 @@ class Run:
             self.first_text = time.time()
         self.used = True
         self.texts.append((x, text))
+
+    def note_file(self, file: Any, name: str) -> None:
+        """Note that traced values were written to a file of this name."""
+        self.used = True
+        self.saved_to.append((file, name))
 
     def at_end(self, ending: Callable[[], None]) -> None:
         """Call ``ending`` when the run ends, once only."""
@@ -132,6 +139,7 @@ def run_of_thread() -> Run:
 def end_run(run: Run) -> None:
     """End a run that began here."""
     run.memos.clear()
+    run.saved_to.clear()
     run.open, run.used, run.owner = False, False, None
     if run.endings or run.texts:
         endings, run.endings, run.texts = run.endings, {}, []

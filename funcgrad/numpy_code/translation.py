@@ -41,6 +41,7 @@ from funcgrad.numpy_code.classes import class_of, is_namedtuple_class, rebuilt_n
 from funcgrad.numpy_code.compiled import Factors, is_compiled, python_counterpart, wrap_compiled
 from funcgrad.numpy_code.containers import CONTAINERS, translated_container
 from funcgrad.numpy_code.conversions import ABSTRACT, as_format_string, with_writable_results
+from funcgrad.numpy_code.drawings import Drawing, is_of_drawing
 from funcgrad.numpy_code.examples import is_public, with_example_loop
 from funcgrad.numpy_code.functions import has_same_values, rebuild, rebuild_lru_cache, rebuild_singledispatch
 from funcgrad.numpy_code.holders import HOLDERS
@@ -228,6 +229,8 @@ class Translator:
         return rebuild(value, self) if _is_rebuilt(value) else (self._counterpart(value), True)
 
     def _counterpart(self, value: Any) -> Any:
+        if is_of_drawing(value):
+            return Drawing(value)
         if value is import_module or (value.__module__, value.__name__) == _MAKER_OF_FUNCTIONS:
             return importing(value, self)
         ours = reading.function_of_texts(counterpart(value))
@@ -251,11 +254,11 @@ class Translator:
             self.memoise(value, whole)
         return whole, lasts
 
-    def _module(self, module: ModuleType) -> ModuleType:
+    def _module(self, module: ModuleType) -> Any:
         name = module.__name__
         keeps = is_kept(name) and package_of(name) not in _MIRRORED
         if keeps and not (self.level == WRITABLE_ARRAYS and name.startswith(_OWN)):
-            return module
+            return Drawing(module) if is_of_drawing(module) else module
         if original_module(module) is not None:
             return module
         known = self.modules.get(name)
@@ -275,7 +278,9 @@ class Translator:
             ours = (kernel(cls) if cls.__name__ == "at" else None) or counterpart(cls)
             if ours is not cls or not cls.__module__.startswith(("scipy.", "statistics")):
                 return ours
-        return cls if _is_kept(cls) else class_of(cls, self, _is_kept)
+        if not _is_kept(cls):
+            return class_of(cls, self, _is_kept)
+        return Drawing(cls) if is_of_drawing(cls) else cls
 
     def _constant(self, value: Any) -> tuple[Any, bool]:
         """Return a buffer for a constant array of numbers."""
@@ -349,8 +354,7 @@ class Translator:
         if is_compiled(value, _is_kept_function):
             return _compiled(value, self)
         if is_kept(module_of(kind)):
-            self.kept_kinds[kind] = None
-            return value, True
+            return self._library_object(value, kind)
         if (
             has_rebuilt_class(value)
             or isinstance(value, Proxy)
@@ -370,6 +374,12 @@ class Translator:
         if lasts:
             self.functions.put(value, ours)
         return ours, lasts
+
+    def _library_object(self, value: Any, kind: type) -> tuple[Any, bool]:
+        if is_of_drawing(value):
+            return self.memoise(value, Drawing(value))
+        self.kept_kinds[kind] = None
+        return value, True
 
     def _user_object(self, value: Any, kind: type) -> tuple[Any, bool]:
         """Return the replacement for an object of a user's class."""

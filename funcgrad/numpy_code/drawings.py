@@ -1,0 +1,149 @@
+"""Libraries that draw, such as Matplotlib: they get the numbers of traced values, and no derivative comes back.
+
+A program asks such a library for objects, and asks these for more: ``axes.plot(x, y)[0].set_data(x, z)``. Each of them
+is a ``Drawing`` in rebuilt code. It passes plain numbers on, and what it returns is a ``Drawing`` again.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from funcgrad.core import Tracer
+from funcgrad.numpy.plain_values.texts import TracedText
+from funcgrad.numpy_code.conversions import numbers_of
+from funcgrad.numpy_code.libraries import DRAWING_PACKAGES, REBUILT_MODULES, module_of, package_of
+from funcgrad.numpy_code.metaclasses import mro_of
+
+__all__ = ["Drawing", "is_of_drawing", "without_view"]
+
+
+def is_of_drawing(value: Any) -> bool:
+    """Whether a module, a function, or an object's class or one of its bases is from a library that draws.
+
+    Example:
+        >>> import math
+        >>> is_of_drawing(math), is_of_drawing(math.sin), is_of_drawing(1.0)
+        (False, False, False)
+    """
+    if isinstance(value, ModuleType):
+        return package_of(value.__name__) in DRAWING_PACKAGES and value.__name__ not in REBUILT_MODULES
+    module = module_of(value)  # of an object, that of its class
+    if package_of(module) in DRAWING_PACKAGES:
+        return module not in REBUILT_MODULES
+    return any(package_of(cls.__module__) in DRAWING_PACKAGES for cls in mro_of(type(value))[1:-1])
+
+
+def as_drawing(value: Any) -> Any:
+    """Return what a library that draws returned: its objects as ``Drawing``, also in containers; other values as is.
+
+    Numbers and arrays, such as the edges of a histogram, are constants.
+    """
+    if type(value) in (list, tuple):
+        return type(value)(map(as_drawing, value))
+    if type(value) is dict:
+        return {name: as_drawing(part) for name, part in value.items()}
+    if type(value) is np.ndarray and value.dtype == object:
+        return _array_of([as_drawing(part) for part in value.flat], value.shape)
+    return Drawing(value) if is_of_drawing(value) else value
+
+
+def _array_of(members: list[Any], shape: tuple[int, ...]) -> np.ndarray:
+    made = np.empty(len(members), object)
+    for at, member in enumerate(members):  # as a whole, NumPy would ask each for its length
+        made[at] = member
+    return made.reshape(shape)
+
+
+def _plain(x: Any) -> Any:
+    """Return what a library that draws gets for ``x``: plain numbers, which it may keep, and its own objects."""
+    if issubclass(type(x), Tracer):
+        return numbers_of(x, "a drawing of x")[()]
+    if type(x) is TracedText:
+        return str.__str__(x)
+    if type(x) in (list, tuple):
+        return type(x)(map(_plain, x))
+    if type(x) is dict:
+        return {name: _plain(part) for name, part in x.items()}
+    if type(x) is np.ndarray and x.dtype == object:
+        return _array_of([_plain(part) for part in x.flat], x.shape)
+    return without_view(x)
+
+
+class Drawing:
+    """An object, class, function or module of a library that draws; it is used as that one, by traced values too.
+
+    Args:
+        shown: the object of the library.
+    """
+
+    __slots__ = ("_shown",)
+
+    def __init__(self, shown: Any) -> None:
+        object.__setattr__(self, "_shown", shown)
+
+    @property  # type: ignore[misc]  # typeshed has a setter, too
+    def __class__(self) -> Any:
+        """The class of the library's object, for ``isinstance``; a class or module has not its dictionary."""
+        kind = type(shown_by(self))
+        return Drawing if issubclass(kind, (type, ModuleType)) else kind
+
+    def __getattr__(self, name: str) -> Any:
+        return as_drawing(getattr(shown_by(self), name))
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(shown_by(self), name, _plain(value))
+
+    def __delattr__(self, name: str) -> None:
+        delattr(shown_by(self), name)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the library with plain numbers."""
+        return as_drawing(shown_by(self)(*map(_plain, args), **{name: _plain(x) for name, x in kwargs.items()}))
+
+    def __iter__(self) -> Iterator[Any]:
+        return map(as_drawing, shown_by(self))
+
+    def __instancecheck__(self, other: Any) -> bool:
+        return isinstance(_plain(other), shown_by(self))
+
+    def __subclasscheck__(self, other: Any) -> bool:
+        return issubclass(_plain(other), shown_by(self))
+
+    def __mro_entries__(self, bases: tuple[Any, ...]) -> tuple[Any, ...]:
+        return (shown_by(self),)
+
+    def __repr__(self) -> str:
+        return repr(shown_by(self))
+
+    def __hash__(self) -> int:
+        return hash(shown_by(self))
+
+
+def without_view(x: Any) -> Any:
+    """Return the library's object behind a ``Drawing``; any other value unchanged."""
+    return shown_by(x) if type(x) is Drawing else x
+
+
+#: Return the library's object behind a ``Drawing``.
+shown_by: Callable[[Any], Any] = Drawing.__dict__["_shown"].__get__
+
+
+def _operator(fun: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda self, *args: as_drawing(fun(shown_by(self), *map(_plain, args)))
+
+
+def _method(name: str) -> Callable[..., Any]:
+    return lambda self, *args: as_drawing(getattr(shown_by(self), name)(*map(_plain, args)))
+
+
+for _fun in (len, bool, dir, str):
+    setattr(Drawing, f"__{_fun.__name__}__", _operator(_fun))
+for _name in ("getitem", "setitem", "delitem", "contains", "eq", "ne", "add", "sub", "or", "and", "mul", "neg"):
+    setattr(Drawing, f"__{_name}__", _operator(getattr(operator, f"__{_name}__")))
+for _name in ("enter", "exit"):
+    setattr(Drawing, f"__{_name}__", _method(f"__{_name}__"))
