@@ -142,13 +142,15 @@ def test_methods_with_traced_values(made, name):
         check_grads(fun, (VALUES,), order=1)
         return
     check_grads(fun, (VALUES,), order=2)
-    if name not in LOOKING:
+    if name in LOOKING:
+        return
+    slope = grad(fun)(1.1 * VALUES)
+    rows = vmap(grad(fun))(np.stack([VALUES, 1.1 * VALUES]))
+    np.testing.assert_allclose(rows[1], slope, rtol=1e-9)
+    if "csr" in made:  # a recorded program has no matrices any more
         run = jit(grad(fun), backend="numpy")
         run(VALUES)
-        slope = grad(fun)(1.1 * VALUES)
         np.testing.assert_allclose(run(1.1 * VALUES), slope, rtol=1e-12)
-        rows = vmap(grad(fun))(np.stack([VALUES, 1.1 * VALUES]))
-        np.testing.assert_allclose(rows[1], slope, rtol=1e-9)
 
 
 #: Column indices of rows, in no order, and where the rows begin.
