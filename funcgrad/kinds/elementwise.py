@@ -199,6 +199,8 @@ class _Rules:
         likes: list[Any] = [backend.shape_and_dtype_of(args[i]) for i in traced]
         # products with dtypes of kind "V", such as bfloat16, and with Python's complex numbers may have wider dtypes
         weak = like[1].kind == "V" or (like[1] is not COMPLEX and complex in map(type, args))
+        # before NumPy 2.3 the exponent of ``x ** np.array(2.0)`` does not decide the dtype of the result
+        weak = weak or (self.powers and any(type(a) is ndarray and not a.ndim and a.dtype != like[1] for a in args))
         mixed = weak or any(one != like for one in likes)
         plan = self._plans.get((traced, mixed))
         if plan is None:

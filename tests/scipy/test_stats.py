@@ -534,7 +534,8 @@ def test_density_of_multivariate_t():
     np.testing.assert_allclose(slope, fun(x) * jvp(logarithm, (x,), (x,))[1], rtol=1e-12)
     normal = lambda x: scipy.stats.multivariate_normal.logpdf(x, [0.1, 0.2], shape)
     limit = lambda x: scipy.stats.multivariate_t.logpdf(x, [0.1, 0.2], shape, np.inf)
-    np.testing.assert_allclose(jvp(limit, (x,), (x,)), jvp(normal, (x,), (x,)), rtol=1e-12)
+    if at_least(scipy, "1.16.0"):  # SciPy 1.15 calls one of its functions with too many arguments there
+        np.testing.assert_allclose(jvp(limit, (x,), (x,)), jvp(normal, (x,), (x,)), rtol=1e-12)
     for df, want in ((3.0, fun), (np.inf, lambda x: np.exp(normal(x)))):
         own = lambda x, df=df: stats.multivariate_t.pdf(x, [0.1, 0.2], shape, df)
         np.testing.assert_allclose(jvp(own, (x,), (x,)), jvp(want, (x,), (x,)), rtol=1e-12)

@@ -64,7 +64,7 @@ def _values(xp: Any, x: Any, t: Any, c: Any, *, k: int, nu: int, extrapolate: bo
 
 
 def _slope(x: Any, t: Any, c: Any, *, k: int, nu: int, extrapolate: bool) -> Any:
-    # the derivatives after the first that is zero everywhere are the same; SciPy 1.15 writes outside of its memory there
+    # all later derivatives are zero too, and SciPy 1.15 writes outside of its memory there
     return spline_values(x, t, c, k=k, nu=min(nu + 1, k + 1), extrapolate=extrapolate)
 
 

@@ -1,7 +1,5 @@
 """Rigid transformations, which SciPy computes in Python since version 1.17: derivatives at no rotation, of matrices."""
 
-from importlib.util import find_spec
-
 import numpy as np
 import pytest
 import scipy.spatial.transform
@@ -9,8 +7,7 @@ from helpers import differences
 
 from funcgrad import grad, hessian, jacfwd, jacobian, vmap
 
-HAS_PYTHON_CODE = find_spec("scipy.spatial.transform._rigid_transform_xp") is not None
-Transform = scipy.spatial.transform.RigidTransform if HAS_PYTHON_CODE else None
+Transform = scipy.spatial.transform.RigidTransform
 WEIGHTS = np.cos(np.arange(16.0)).reshape(4, 4)
 POINTS = {
     "no rotation": np.array([0.0, 0.0, 0.0, 0.3, -0.5, 1.0]),
@@ -27,7 +24,7 @@ def there_and_back(v):
     return (transform.as_matrix() * WEIGHTS).sum() + turned.as_exp_coords() @ np.arange(6.0)
 
 
-@pytest.mark.parametrize("name", POINTS if HAS_PYTHON_CODE else [])
+@pytest.mark.parametrize("name", POINTS)
 def test_exponential_coordinates(name):
     v, f = POINTS[name], there_and_back
     np.testing.assert_allclose(grad(f)(v), differences(f, v, 1e-4), rtol=1e-8, atol=1e-9)
@@ -40,7 +37,7 @@ def test_exponential_coordinates(name):
     np.testing.assert_allclose(jacobian(back)(v), np.eye(6), atol=1e-12)
 
 
-@pytest.mark.parametrize("away", [0.0, 0.02] if HAS_PYTHON_CODE else [])
+@pytest.mark.parametrize("away", [0.0, 0.02])
 def test_rotation_nearest_to_a_matrix(away):
     """SciPy returns the nearest rotation, also next to a matrix that is one."""
     start = Transform.from_exp_coords(POINTS["angle 1"]).as_matrix()[:3] + away * WEIGHTS[:3]
