@@ -44,7 +44,7 @@ from funcgrad.numpy_code.kernels.radial import RADIAL
 from funcgrad.numpy_code.kernels.random_variables import RANDOM_VARIABLE_WRAPPERS, RANDOM_VARIABLES
 from funcgrad.numpy_code.kernels.rotations import ROTATIONS
 from funcgrad.numpy_code.kernels.scikit_learn import SCIKIT_LEARN, SCIKIT_LEARN_WRAPPERS
-from funcgrad.numpy_code.kernels.signals import SIGNALS, response_without_roots
+from funcgrad.numpy_code.kernels.signals import SIGNALS, periodogram_at_any_phase, response_without_roots
 from funcgrad.numpy_code.kernels.solvers import SOLVERS, checked_spilu, with_exact_derivative, with_two_terms
 from funcgrad.numpy_code.kernels.splines import SPLINES, surface
 from funcgrad.numpy_code.kernels.state_space import STATE_SPACE
@@ -453,6 +453,7 @@ _WRAPPERS: dict[tuple[str, str], Callable[[Any], Callable[..., Any]]] = {
     ("scipy._lib._array_api", "_asarray"): _keeping_classes,
     ("scipy._lib._util", "_contains_nan"): _without_masks,
     ("scipy.signal._ltisys", "freqresp"): response_without_roots,
+    ("scipy.signal._spectral_py", "lombscargle"): periodogram_at_any_phase,
     ("scipy.signal._ltisys", "place_poles"): _checked_place_poles,
     ("scipy.sparse.csgraph._laplacian", "_laplacian_sparse"): laplacian_with_zeros,
     ("scipy.sparse.linalg._dsolve.linsolve", "spilu"): checked_spilu,
