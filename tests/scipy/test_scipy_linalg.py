@@ -381,3 +381,21 @@ def test_lengths_of_structured_systems_must_fit():
         grad(lambda c: linalg.solve_circulant(c, np.ones(2)).sum())(np.ones(3))
     with pytest.raises(ValueError, match="e must be one shorter than d"):
         grad(lambda d: linalg.eigh_tridiagonal(d, np.ones(3))[0].sum())(np.ones(3))
+
+
+@pytest.mark.parametrize("lower", [False, True])
+def test_exponential_of_a_badly_scaled_triangular_matrix(lower):
+    """Large elements off the diagonal need no more squarings than those on it, each of which would lose digits."""
+
+    def f(a):
+        x = fnp.stack([fnp.stack([a, 1e8 * a]), fnp.stack([0.0 * a, -a])])
+        return linalg.expm(x.T if lower else x)
+
+    a = 0.7
+    value = np.array([[np.exp(a), 1e8 * np.sinh(a)], [0.0, np.exp(-a)]])
+    slope = np.array([[np.exp(a), 1e8 * np.cosh(a)], [0.0, -np.exp(-a)]])
+    value, slope = (value.T, slope.T) if lower else (value, slope)
+    np.testing.assert_allclose(f(a), value, rtol=1e-14)
+    np.testing.assert_allclose(jacfwd(f)(a), slope, rtol=1e-14)
+    np.testing.assert_allclose(jacrev(f)(a), slope, rtol=1e-14)
+    np.testing.assert_allclose(vmap(jacfwd(jacrev(f)))(np.array([0.2, a]))[1], value, rtol=1e-14)
