@@ -9,7 +9,7 @@ import scipy.linalg as sl
 from helpers import at_least, differences, traced
 
 import funcgrad.numpy as fnp
-from funcgrad import grad, jacfwd, jacrev, jvp, tree, vjp, vmap
+from funcgrad import grad, jacfwd, jacrev, jvp, tree, value_and_grad, vjp, vmap
 from funcgrad.errors import NotDifferentiableError
 from funcgrad.optional import double_precision
 from funcgrad.scipy import linalg
@@ -224,6 +224,19 @@ def test_norms_computed_by_blas_and_lapack(norm):
     np.testing.assert_allclose(grad(norm)(x), x / np.linalg.norm(x))
     with pytest.raises(ValueError, match="infs or NaNs"):
         grad(lambda x: norm(x * np.inf))(x)
+
+
+@pytest.mark.parametrize("norm", [sl.norm, linalg.norm])
+@pytest.mark.parametrize("size", [np.float32(1e20), np.float32(1e-25), 1e200, 1e-200])
+def test_norms_of_vectors_whose_squares_overflow(norm, size):
+    x = np.array([3.0, 4.0]) * size
+    value, slope = value_and_grad(norm)(x)
+    rtol = 1e-6 if x.dtype == np.float32 else 1e-15
+    np.testing.assert_allclose(value, sl.norm(x), rtol=rtol)
+    np.testing.assert_allclose(slope, [0.6, 0.8], rtol=rtol)
+    np.testing.assert_allclose(vmap(jacfwd(norm))(np.stack([x, x[::-1]])), [[0.6, 0.8], [0.8, 0.6]], rtol=rtol)
+    curvature = np.array([[0.128, -0.096], [-0.096, 0.072]])
+    np.testing.assert_allclose(jacfwd(grad(norm))(x) * size, curvature, rtol=rtol)
 
 
 def test_arguments_of_installed_scipy_version():

@@ -19,7 +19,7 @@ import funcgrad.numpy as fnp
 from funcgrad.core import READ_ONLY, Tracer, describe
 from funcgrad.errors import ConversionError
 from funcgrad.numpy.plain_values.concretization import user_line
-from funcgrad.numpy.plain_values.peeking import shared_numbers
+from funcgrad.numpy.plain_values.peeking import is_plain, shared_numbers
 from funcgrad.numpy_code.conversions import holds_traced
 from funcgrad.numpy_code.examples import with_example_loop
 from funcgrad.numpy_code.kernels.clusters import CLUSTERS
@@ -115,8 +115,18 @@ def _diric(x: Any, n: Any) -> Any:
     return fnp.where((n > 0) & (n == fnp.floor(n)), found, np.nan)
 
 
+def _nrm2(x: Any) -> Any:
+    """Compute the norm of a vector as BLAS does, whose squares neither overflow nor underflow."""
+    largest = fnp.max(abs(own("transforms.stopping").stop_gradient(x)), initial=0)
+    usual = (largest > 0) & (largest < np.inf)
+    unit = fnp.exp2(fnp.floor(fnp.log2(fnp.where(usual, largest, 1)))).astype(largest.dtype)
+    return fnp.linalg.norm(x / unit) * unit
+
+
 def _norm(a: Any, ord: Any = None, axis: Any = None, keepdims: bool = False, check_finite: bool = True) -> Any:
     """Compute ``scipy.linalg.norm``, which calls BLAS and LAPACK for some norms."""
+    if axis is None and not keepdims and (ord is None or (is_plain(ord) and ord == 2)) and fnp.ndim(a) == 1:
+        return _nrm2(fnp.asarray_chkfinite(a) if check_finite else fnp.asarray(a))
     return fnp.linalg.norm(fnp.asarray_chkfinite(a) if check_finite else a, ord, axis, keepdims)
 
 
@@ -315,7 +325,7 @@ _KERNELS: dict[tuple[str, str], Callable[..., Any]] = {
     ("scipy.interpolate._rgi", "interpn"): _interpn,
     ("scipy.linalg._misc", "norm"): _norm,
     ("scipy.linalg._fblas", "dtrsm"): _trsm,
-    **{("scipy.linalg._fblas", f"{kind}nrm2"): lambda x: fnp.linalg.norm(x) for kind in "sd"},
+    **{("scipy.linalg._fblas", f"{kind}nrm2"): _nrm2 for kind in "sd"},
     **{("scipy.linalg._fblas", f"{kind}swap"): _swap for kind in "sd"},
     **{
         ("scipy.linalg._flapack", name): ours
