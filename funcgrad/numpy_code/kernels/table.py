@@ -42,7 +42,7 @@ from funcgrad.numpy_code.kernels.minima import MINIMA
 from funcgrad.numpy_code.kernels.numbers_apart import NUMBERS_APART
 from funcgrad.numpy_code.kernels.radial import RADIAL
 from funcgrad.numpy_code.kernels.random_variables import RANDOM_VARIABLE_WRAPPERS, RANDOM_VARIABLES
-from funcgrad.numpy_code.kernels.rotations import ROTATIONS
+from funcgrad.numpy_code.kernels.rotations import ROTATIONS, with_all_steps
 from funcgrad.numpy_code.kernels.scikit_learn import SCIKIT_LEARN, SCIKIT_LEARN_WRAPPERS
 from funcgrad.numpy_code.kernels.signals import SIGNALS, periodogram_at_any_phase, response_without_roots
 from funcgrad.numpy_code.kernels.solvers import SOLVERS, checked_spilu, with_exact_derivative, with_two_terms
@@ -472,6 +472,7 @@ _WRAPPERS: dict[tuple[str, str], Callable[[Any], Callable[..., Any]]] = {
         for name in ("simple_core", "interval_core_1", "interval_core_2")
     },
     **{(f"scipy.sparse.linalg._isolve.{name}", name): with_exact_derivative for name in ("lsmr", "lsqr")},
+    ("scipy.spatial.transform._rotation_spline", "RotationSpline._solve_for_angular_rates"): with_all_steps,
     ("scipy.stats._distn_infrastructure", "rv_continuous._entropy"): entropy_of_density,
     ("scipy.stats._distn_infrastructure", "rv_continuous.expect"): expectation,
     ("scipy.stats._multivariate", "_PSD.__init__"): with_triangular_factor,
