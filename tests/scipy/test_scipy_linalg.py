@@ -412,3 +412,18 @@ def test_exponential_of_a_badly_scaled_triangular_matrix(lower):
     np.testing.assert_allclose(jacfwd(f)(a), slope, rtol=1e-14)
     np.testing.assert_allclose(jacrev(f)(a), slope, rtol=1e-14)
     np.testing.assert_allclose(vmap(jacfwd(jacrev(f)))(np.array([0.2, a]))[1], value, rtol=1e-14)
+
+
+def test_angles_of_subspaces_with_a_common_direction():
+    """The common direction has no influence on the other angle, whatever bases span the subspaces."""
+
+    def f(t):
+        A = np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 0.0], [0.0, 0.0]])
+        B = np.array([[1.0, 0.0], [0.0, np.cos(t)], [0.0, np.sin(t)], [0.0, 0.0]])
+        return sl.subspace_angles(A, B)
+
+    for t in (0.3, 1.2):
+        np.testing.assert_allclose(traced(f, t), [t, 0.0], rtol=1e-14, atol=1e-14)
+        for derivative, want in ((jacfwd(f), [1.0, 0.0]), (jacrev(f), [1.0, 0.0]), (jacfwd(jacrev(f)), [0.0, 0.0])):
+            np.testing.assert_allclose(derivative(t), want, atol=1e-13)
+            np.testing.assert_allclose(vmap(derivative)(np.array([0.1, t]))[1], want, atol=1e-13)

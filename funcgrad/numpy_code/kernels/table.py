@@ -32,7 +32,7 @@ from funcgrad.numpy_code.kernels.distributions import (
     with_triangular_factor,
 )
 from funcgrad.numpy_code.kernels.elementwise import ELEMENTWISE, elementwise, with_where_on_jax
-from funcgrad.numpy_code.kernels.factorizations import FACTORIZATIONS
+from funcgrad.numpy_code.kernels.factorizations import FACTORIZATIONS, angles_without_singular_vectors
 from funcgrad.numpy_code.kernels.fourier import FOURIER
 from funcgrad.numpy_code.kernels.graphs import GRAPHS
 from funcgrad.numpy_code.kernels.images import IMAGES
@@ -462,6 +462,7 @@ _WRAPPERS: dict[tuple[str, str], Callable[[Any], Callable[..., Any]]] = {
     ("scipy._external.array_api_extra._lib._funcs", "apply_where"): with_where_on_jax,  # the module in SciPy 1.18
     ("scipy._lib._array_api", "_asarray"): _keeping_classes,
     ("scipy._lib._util", "_contains_nan"): _without_masks,
+    ("scipy.linalg._decomp_svd", "subspace_angles"): angles_without_singular_vectors,
     ("scipy.signal._ltisys", "freqresp"): response_without_roots,
     ("scipy.signal._spectral_py", "lombscargle"): periodogram_at_any_phase,
     ("scipy.signal._ltisys", "place_poles"): _checked_place_poles,
