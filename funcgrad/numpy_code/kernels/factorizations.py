@@ -100,7 +100,7 @@ def _angles(A: Any, B: Any, ranks: tuple[int, int]) -> Any:
 
 
 def angles_without_singular_vectors(built: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap ``subspace_angles``: derivatives of SciPy's bases are NaN for equal singular values, those of arccos at 1."""
+    """Wrap ``subspace_angles``: SciPy's bases have no derivative for equal singular values, nor has arccos at 1."""
 
     def subspace_angles(A: Any, B: Any) -> Any:
         fixed = [own("transforms.stopping").stop_gradient(fnp.asarray(x)) for x in (A, B)]

@@ -430,6 +430,18 @@ def _without_traced_points(built: Callable[..., Any]) -> Callable[..., Any]:
     return init
 
 
+def _constant_of_one(built: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap ``_var``: the variance of one observation is a quotient by zero, whose gradient is NaN if it is not used."""
+
+    @wraps(built)
+    def call(x: Any, axis: Any = 0, ddof: Any = 0, *args: Any, **options: Any) -> Any:
+        if axis is None or not is_plain(ddof) or np.shape(x)[axis] > ddof or not np.shape(x)[axis]:
+            return built(x, axis, ddof, *args, **options)
+        return own("transforms.stopping").stop_gradient(built(x, axis, ddof, *args, **options))
+
+    return call
+
+
 def _keeping_classes(built: Callable[..., Any]) -> Callable[..., Any]:
     """Wrap ``_asarray``: masked arrays and matrices keep their class where SciPy keeps that of a NumPy array."""
 
@@ -478,6 +490,7 @@ _WRAPPERS: dict[tuple[str, str], Callable[[Any], Callable[..., Any]]] = {
     ("scipy.stats._distn_infrastructure", "rv_continuous.expect"): expectation,
     ("scipy.stats._multivariate", "_PSD.__init__"): with_triangular_factor,
     ("scipy.stats._qmvnt", "_qauto"): integral_of_normals,
+    ("scipy.stats._stats_py", "_var"): _constant_of_one,
     ("scipy.stats._stats_py", "expectile"): _expectile_of_numbers,
     ("scipy.stats._stats_py", "wasserstein_distance_nd"): distance_of_points,
     ("scipy.stats._stats_py", "zmap"): _zmap_omitting_nans,
