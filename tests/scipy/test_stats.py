@@ -578,3 +578,20 @@ def test_binomial_probabilities_have_derivatives_at_the_ends(k):
     for f, order in ((grad(pmf), 1), (jacfwd(grad(pmf)), 2), (grad(jacfwd(grad(pmf))), 3)):
         points = np.array([0.0, 0.3, 1.0])
         np.testing.assert_allclose(vmap(f)(points), want.deriv(order)(points), rtol=1e-12, atol=1e-12)
+
+
+def test_wrapcauchy_at_the_middle():
+    """A tangent there is infinite, and its derivatives leave no digits."""
+    wrapped = scipy.stats.wrapcauchy
+    density, cdf = lambda x: wrapped.pdf(x, 0.3), lambda x: wrapped.cdf(x, 0.3)
+    ppf = lambda q: wrapped.ppf(q, 0.3)
+    points = np.array([math.pi, 0.1, 1.5, 4.8])
+    np.testing.assert_allclose(vmap(grad(cdf))(points), density(points), rtol=1e-14)
+    for order in (1, 2):
+        of_cdf, of_density = grad(cdf), density
+        for derivative in (jacfwd, grad)[:order]:
+            of_cdf, of_density = derivative(of_cdf), derivative(of_density)
+        np.testing.assert_allclose(vmap(of_cdf)(points), vmap(of_density)(points), rtol=1e-12, atol=1e-16)
+    third = grad(grad(grad(ppf)))(0.5)
+    np.testing.assert_allclose(third, -grad(grad(density))(math.pi) / density(math.pi) ** 4, rtol=1e-12)
+    np.testing.assert_allclose(grad(jacfwd(ppf))(0.5), 0.0, atol=1e-12)
