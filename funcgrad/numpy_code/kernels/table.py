@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 
 import funcgrad.numpy as fnp
+from funcgrad.batching import is_in_batch
 from funcgrad.core import READ_ONLY, Tracer, describe
-from funcgrad.errors import ConversionError
+from funcgrad.errors import ConcretizationError, ConversionError
 from funcgrad.numpy.plain_values.concretization import user_line
 from funcgrad.numpy.plain_values.peeking import is_plain, shared_numbers
 from funcgrad.numpy_code.conversions import holds_traced
@@ -416,6 +417,19 @@ def _expectile_of_numbers(built: Callable[..., Any]) -> Callable[..., Any]:
     return with_example_loop(expectile, "scipy.stats.expectile")
 
 
+def _hessian_of_each(built: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap ``differentiate.hessian``, which joins the numbers of calls of two searches, for one example at a time."""
+
+    def hessian(f: Any, x: Any, **options: Any) -> Any:
+        if is_in_batch(x):
+            raise ConcretizationError(
+                "scipy.differentiate.hessian: f closes over values of a vmap. Use funcgrad's hessian."
+            )
+        return built(f, x, **options)
+
+    return with_example_loop(hessian, "scipy.differentiate.hessian")
+
+
 def _without_traced_points(built: Callable[..., Any]) -> Callable[..., Any]:
     """Wrap ``AAA``: refuse traced values, because its weights are a direction determined only up to rounding."""
 
@@ -474,6 +488,7 @@ _WRAPPERS: dict[tuple[str, str], Callable[[Any], Callable[..., Any]]] = {
     ("scipy._external.array_api_extra._lib._funcs", "apply_where"): with_where_on_jax,  # the module in SciPy 1.18
     ("scipy._lib._array_api", "_asarray"): _keeping_classes,
     ("scipy._lib._util", "_contains_nan"): _without_masks,
+    ("scipy.differentiate._differentiate", "hessian"): _hessian_of_each,
     ("scipy.linalg._decomp_svd", "subspace_angles"): angles_without_singular_vectors,
     ("scipy.signal._ltisys", "freqresp"): response_without_roots,
     ("scipy.signal._spectral_py", "lombscargle"): periodogram_at_any_phase,
