@@ -87,11 +87,11 @@ def _null_space(
     return fnp.conj(vh[_rank(s, rcond, (u.shape[0], vh.shape[1])) :].T)
 
 
-def _angles(A: Any, B: Any, ranks: tuple[int, int]) -> Any:
+def _angles(matrices: list[Any], ranks: list[int]) -> Any:
     """Return the angles between two subspaces, from any orthonormal bases."""
     bases = [
         own("scipy.linalg").qr(a, mode="economic")[0] if rank == a.shape[1] else _orth(a)
-        for a, rank in zip((A, B), ranks, strict=True)
+        for a, rank in zip(matrices, ranks, strict=True)
     ]
     larger, smaller = bases if ranks[0] >= ranks[1] else bases[::-1]
     inner = fnp.conj(larger.T) @ smaller
@@ -106,12 +106,12 @@ def angles_without_singular_vectors(built: Callable[..., Any]) -> Callable[..., 
         fixed = [own("transforms.stopping").stop_gradient(fnp.asarray(x)) for x in (A, B)]
         found = built(*fixed)
         given = [fnp.asarray(x) * 1.0 for x in (A, B)]
-        ranks = tuple([_orth(x).shape[1] for x in fixed])
-        angles = _angles(*fixed, ranks)
+        ranks = [_orth(x).shape[1] for x in fixed]
+        angles = _angles(fixed, ranks)
         moves = (
             angles > 10 * len(fixed[0]) * np.finfo(angles.dtype).eps
         )  # an angle 0 has no derivative: 0 by convention
-        return found + fnp.where(moves, _angles(*given, ranks) - angles, 0.0)
+        return found + fnp.where(moves, _angles(given, ranks) - angles, 0.0)
 
     subspace_angles.__module__ = __name__
     return subspace_angles
