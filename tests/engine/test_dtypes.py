@@ -733,3 +733,17 @@ def test_bfloat16_without_a_common_dtype(other):
         assert slope.dtype == bfloat16
         tangent = jvp(lambda x, f=f: f(x, other), (x,), (np.ones_like(x),))[1]
         np.testing.assert_allclose(slope.astype(float).sum(), np.sum(tangent, dtype=float), rtol=1e-2)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.complex64])
+@pytest.mark.parametrize("swapped", [False, True])
+def test_powers_beside_traced_python_numbers_keep_narrow_dtypes(dtype, swapped):
+    x = np.array([1.5, 0.5], dtype)
+
+    def pulled(x, number):
+        return vjp(lambda *both: fnp.power(*both[:: -1 if swapped else 1]), x, number)[1](np.ones_like(x))
+
+    (of_x, of_number), pullback = vjp(pulled, x, 1.7)
+    assert of_x.dtype == dtype
+    assert np.asarray(of_number).dtype == float
+    assert pullback((np.ones_like(x), 1.0))[0].dtype == dtype

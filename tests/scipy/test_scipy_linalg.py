@@ -9,7 +9,7 @@ import scipy.linalg as sl
 from helpers import at_least, differences, traced
 
 import funcgrad.numpy as fnp
-from funcgrad import grad, jacfwd, jacrev, jvp, tree, vjp, vmap
+from funcgrad import grad, jacfwd, jacrev, jvp, tree, value_and_grad, vjp, vmap
 from funcgrad.errors import NotDifferentiableError
 from funcgrad.optional import double_precision
 from funcgrad.scipy import linalg
@@ -230,6 +230,19 @@ def test_norms_computed_by_blas_and_lapack(norm):
         grad(lambda x: norm(x * np.inf))(x)
 
 
+@pytest.mark.parametrize("norm", [sl.norm, linalg.norm])
+@pytest.mark.parametrize("size", [np.float32(1e20), np.float32(1e-25), 1e200, 1e-200])
+def test_norms_of_vectors_whose_squares_overflow(norm, size):
+    x = np.array([3.0, 4.0]) * size
+    value, slope = value_and_grad(norm)(x)
+    rtol = 1e-6 if x.dtype == np.float32 else 1e-15
+    np.testing.assert_allclose(value, sl.norm(x), rtol=rtol)
+    np.testing.assert_allclose(slope, [0.6, 0.8], rtol=rtol)
+    np.testing.assert_allclose(vmap(jacfwd(norm))(np.stack([x, x[::-1]])), [[0.6, 0.8], [0.8, 0.6]], rtol=rtol)
+    curvature = np.array([[0.128, -0.096], [-0.096, 0.072]])
+    np.testing.assert_allclose(jacfwd(grad(norm))(x) * size, curvature, rtol=rtol)
+
+
 def test_arguments_of_installed_scipy_version():
     def det(a):
         return fnp.linalg.det(a)
@@ -388,3 +401,36 @@ def test_lengths_of_structured_systems_must_fit():
         grad(lambda c: linalg.solve_circulant(c, np.ones(2)).sum())(np.ones(3))
     with pytest.raises(ValueError, match="e must be one shorter than d"):
         grad(lambda d: linalg.eigh_tridiagonal(d, np.ones(3))[0].sum())(np.ones(3))
+
+
+@pytest.mark.parametrize("lower", [False, True])
+def test_exponential_of_a_badly_scaled_triangular_matrix(lower):
+    """Large elements off the diagonal need no more squarings than those on it, each of which would lose digits."""
+
+    def f(a):
+        x = fnp.stack([fnp.stack([a, 1e8 * a]), fnp.stack([0.0 * a, -a])])
+        return linalg.expm(x.T if lower else x)
+
+    a = 0.7
+    value = np.array([[np.exp(a), 1e8 * np.sinh(a)], [0.0, np.exp(-a)]])
+    slope = np.array([[np.exp(a), 1e8 * np.cosh(a)], [0.0, -np.exp(-a)]])
+    value, slope = (value.T, slope.T) if lower else (value, slope)
+    np.testing.assert_allclose(f(a), value, rtol=1e-14)
+    np.testing.assert_allclose(jacfwd(f)(a), slope, rtol=1e-14)
+    np.testing.assert_allclose(jacrev(f)(a), slope, rtol=1e-14)
+    np.testing.assert_allclose(vmap(jacfwd(jacrev(f)))(np.array([0.2, a]))[1], value, rtol=1e-14)
+
+
+def test_angles_of_subspaces_with_a_common_direction():
+    """The common direction has no influence on the other angle, whatever bases span the subspaces."""
+
+    def f(t):
+        A = np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 0.0], [0.0, 0.0]])
+        B = np.array([[1.0, 0.0], [0.0, np.cos(t)], [0.0, np.sin(t)], [0.0, 0.0]])
+        return sl.subspace_angles(A, B)
+
+    for t in (0.3, 1.2):
+        np.testing.assert_allclose(traced(f, t), [t, 0.0], rtol=1e-14, atol=1e-14)
+        for derivative, want in ((jacfwd(f), [1.0, 0.0]), (jacrev(f), [1.0, 0.0]), (jacfwd(jacrev(f)), [0.0, 0.0])):
+            np.testing.assert_allclose(derivative(t), want, atol=1e-13)
+            np.testing.assert_allclose(vmap(derivative)(np.array([0.1, t]))[1], want, atol=1e-13)
