@@ -87,7 +87,7 @@ def part(begin: str, end: str) -> str:
 
 def compared() -> str:
     """Return two sections of the README under one title."""
-    return "# What is different\n" + part("What is different", "Folders").partition("\n")[2]
+    return "# What is different\n" + part("What is different", "Status").partition("\n")[2]
 
 
 def page_of_each(name: str) -> list[tuple[str, str]]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import inspect
 import operator
+import re
 import sys
 from collections.abc import Callable
 from types import FunctionType, MethodType
@@ -221,7 +222,7 @@ def _are_same(a: Any, b: Any) -> bool:
 
 def _explain_list_argument(error: Exception, args: Any) -> None:
     """Add a note to Python's error about arithmetic on a list argument: how to make the list an array."""
-    if not isinstance(error, (TypeError, AttributeError)) or "'list'" not in str(error):
+    if not isinstance(error, (TypeError, AttributeError)) or not re.search(r"\blist\b|multiply sequence", str(error)):
         return
     places = [str(i) for i, arg in enumerate(args) if type(arg) is list]
     if places:

@@ -21,7 +21,7 @@ from funcgrad.backend import dtype_of, shape_of
 from funcgrad.core import READ_ONLY, Tracer
 from funcgrad.kinds.linear import real
 from funcgrad.numpy.axes import ALL_AXES, normalize_axis
-from funcgrad.numpy.plain_values.concretization import concrete
+from funcgrad.numpy.plain_values.concretization import as_traced_text, concrete
 from funcgrad.numpy.creation import (
     array, as_buffer, as_value, asanyarray, asarray, ascontiguousarray, asfortranarray, copy,
 )  # fmt: skip
@@ -155,11 +155,15 @@ def array2string(a: ArrayLike, *args: Any, **kwargs: Any) -> str:
         >>> fnp.array2string(np.array([1.0, 2.5]), precision=1)
         '[1.  2.5]'
     """
-    return np.array2string(np.asarray(_value("array2string", a)), *args, **kwargs)
+    return _text(np.array2string, a if isinstance(a, Tracer) else np.asarray(a), *args, **kwargs)
 
 
-def _value(name: str, x: Any) -> Any:
-    return concrete(x, name, steers=False) if isinstance(x, Tracer) else x
+def _text(make: Callable[..., str], x: Any, *args: Any, **kwargs: Any) -> str:
+    """Return the text that ``make`` makes of ``x``. A number that is read from that of a traced one is an error."""
+    if not isinstance(x, Tracer):
+        return make(x, *args, **kwargs)
+    text = make(np.asarray(concrete(x, make.__name__, steers=False)), *args, **kwargs)
+    return as_traced_text(x, text, is_complete=False)
 
 
 def array_repr(arr: Array, *args: Any, **kwargs: Any) -> str:
@@ -173,13 +177,13 @@ def array_repr(arr: Array, *args: Any, **kwargs: Any) -> str:
 
 
 def array_str(a: Array, *args: Any, **kwargs: Any) -> str:
-    """Return ``str(a)``, with NumPy's options; for a traced value the text says so and shows the value.
+    """Return ``str(a)``, with NumPy's options; for a traced value too.
 
     Example:
         >>> fnp.array_str(np.array([1.0, 2.5]))
         '[1.  2.5]'
     """
-    return str(a) if isinstance(a, Tracer) else np.array_str(a, *args, **kwargs)
+    return _text(np.array_str, a, *args, **kwargs) if args or kwargs or not isinstance(a, Tracer) else str(a)
 
 
 def format_float_positional(x: Any, *args: Any, **kwargs: Any) -> str:
@@ -189,7 +193,7 @@ def format_float_positional(x: Any, *args: Any, **kwargs: Any) -> str:
         >>> fnp.format_float_positional(1e-3)
         '0.001'
     """
-    return np.format_float_positional(_value("format_float_positional", x), *args, **kwargs)
+    return _text(np.format_float_positional, x, *args, **kwargs)
 
 
 def format_float_scientific(x: Any, *args: Any, **kwargs: Any) -> str:
@@ -199,7 +203,7 @@ def format_float_scientific(x: Any, *args: Any, **kwargs: Any) -> str:
         >>> fnp.format_float_scientific(0.001)
         '1.e-03'
     """
-    return np.format_float_scientific(_value("format_float_scientific", x), *args, **kwargs)
+    return _text(np.format_float_scientific, x, *args, **kwargs)
 
 
 # ---- values ------------------------------------------------------------------------------------------------

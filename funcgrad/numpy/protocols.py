@@ -17,7 +17,7 @@ import numpy as np
 from funcgrad.core import Tracer, describe
 from funcgrad.errors import NoRuleError, NotDifferentiableError
 from funcgrad.numpy import choice, reductions, sets
-from funcgrad.numpy.plain_values.concretization import concrete, constant_array, refuse_conversion, user_line
+from funcgrad.numpy.plain_values.concretization import constant_array, refuse_conversion, user_line
 from funcgrad.numpy.plain_values.guarded import check_question
 from funcgrad.numpy.ufunc import is_operator
 from funcgrad.numpy.ufuncs import UFUNCS
@@ -127,10 +127,6 @@ def _call_without_rule(fun: Callable[..., Any], name: str, args: tuple[Any, ...]
     return call_on_buffers(fun, args, kwargs) if are_constant(args, kwargs) else _refuse_unknown(name, (args, kwargs))
 
 
-def _array2string(a: Tracer, *args: Any, **kwargs: Any) -> str:
-    return np.array2string(np.asarray(concrete(a, "numpy.array2string", steers=False)), *args, **kwargs)
-
-
 def _any(a: Any, *args: Any, **kwargs: Any) -> Any:
     check_question(a, 3)
     return reductions.any(a, *args, **kwargs)
@@ -165,9 +161,6 @@ _WRITING: frozenset[Callable[..., Any]] = frozenset((
 ))  # fmt: skip
 _FUNCTIONS: dict[Callable[..., Any], Callable[..., Any]] = {
     np.any: _any,
-    np.array2string: _array2string,
-    np.array_repr: lambda arr, *args, **kwargs: repr(arr),
-    np.array_str: lambda a, *args, **kwargs: str(a),
     np.trim_zeros: _trim_zeros,
 }
 

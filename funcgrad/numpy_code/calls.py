@@ -181,7 +181,8 @@ def _is_call(steps: list[_Step], at: int, is_called: Callable[[str, str], bool])
     if at + 1 < len(steps) and steps[at + 1][3] in CONSTRUCTING_METHODS:
         return _is_class_of_table(steps, at, is_called)
     if op == _GLOBAL:
-        return bool(arg & 1) and is_called("", name)
+        is_owner = at + 1 < len(steps) and steps[at + 1][1] in _ATTRIBUTES  # ``Fraction`` in ``Fraction.from_float(x)``
+        return bool(arg & 1) and not is_owner and is_called("", name)
     if op == _NAME:  # in code compiled from a text, where the flag is an instruction of its own
         flag_index = at + _FLAG_OFFSET
         return 0 <= flag_index < len(steps) and steps[flag_index][1] == _PUSHED and is_called("", name)

@@ -25,11 +25,14 @@ import numpy as np
 from funcgrad.numpy.tables.containers import CONSTRUCTING_METHODS
 from funcgrad.numpy_code.calls import IdentityCache, call_name
 from funcgrad.numpy_code.joined_texts import has_joined_texts
-from funcgrad.numpy_code.reading import TABLE_CLASSES
+from funcgrad.numpy_code.reachable import names_in
+from funcgrad.numpy_code.reading import READER_MODULES, TABLE_CLASSES
 
 _COMPILED_CODES = {True: IdentityCache(), False: IdentityCache()}
+#: Classes of Python that read numbers from texts.
+_READERS = frozenset(name for names in READER_MODULES.values() for name in names if name[0].isupper())
 #: Classes that are called as those of modules, which a function may import itself.
-_CLASSES = frozenset((*map(str, np.sctypeDict), "double", "ndarray", "single")).union(*TABLE_CLASSES.values())
+_CLASSES = _READERS.union(map(str, np.sctypeDict), ("double", "ndarray", "single"), *TABLE_CLASSES.values())
 #: Attributes that are classes: ``x.__class__(y)``, ``x.dtype.type(y)``.
 _TYPES = frozenset(("__class__", "type"))
 #: Methods that are replaced by functions, see ``scope``, and whether they are called with arguments.
@@ -47,16 +50,17 @@ def with_local_calls(code: CodeType, names: dict[str, Any], *, of_arrays: bool =
     Args:
         code: a function's code.
         names: the function's global names, which tell how to read the source of a module in an archive.
-        of_arrays: whether to replace all these calls, not only joined texts; in a ``lambda`` only these.
+        of_arrays: whether to replace all these calls. If not, and in a ``lambda``, only joined texts are replaced, and
+            calls of variables in a function that names a class that reads numbers from texts.
     """
-    of_arrays = of_arrays and code.co_name != _LAMBDA
-    if not of_arrays and not has_joined_texts(code):
+    of_arrays, variables = of_arrays and code.co_name != _LAMBDA, _variables(code)
+    if not (of_arrays or has_joined_texts(code) or not _READERS.isdisjoint(variables | names_in(code))):
         return code
     known = _COMPILED_CODES[of_arrays]
     made: CodeType | None = known.get(code)
     if made is None:
         try:
-            made = _compiled(code, names, _Calls(_variables(code)) if of_arrays else _Texts()) or code
+            made = _compiled(code, names, _Calls(variables) if of_arrays else _Readers(variables)) or code
         except (OSError, SyntaxError, TypeError, ValueError, IndexError):  # no source, or the source of other code
             made = code
         known.put(code, made)
@@ -95,14 +99,12 @@ class _Texts(ast.NodeTransformer):
         return node
 
 
-class _Calls(_Texts):
-    """Wrap variables and table entries that are called and results that are assigned; replace ``CALLED_METHODS``.
+class _Readers(_Texts):
+    """Wrap variables that are called, too.
 
     Args:
         names: local variables.
     """
-
-    methods = CALLED_METHODS
 
     def __init__(self, names: frozenset[str]) -> None:
         self.names = names
@@ -110,11 +112,43 @@ class _Calls(_Texts):
     def visit_Call(self, node: ast.Call) -> Any:
         """Change a call, and the calls inside it."""
         super().visit_Call(node)
+        if self._may_be_class(node.func):
+            node.func = self._asked(node.func)
+        return node
+
+    def _may_be_class(self, node: ast.expr) -> bool:
+        return self._is_class(node)
+
+    def _asked(self, node: ast.expr) -> ast.expr:
+        return self._wrapped("called", node)
+
+    def _wrapped(self, helper: str, node: ast.expr) -> ast.expr:
+        self.changed = True
+        return _call(helper, [node], node)
+
+    def _is_class(self, node: ast.expr) -> bool:
+        return self._is_of_module(node) or self._is_local(node)
+
+    def _is_local(self, node: ast.expr) -> bool:
+        return isinstance(node, ast.Name) and node.id in self.names
+
+    def _is_of_module(self, node: ast.expr) -> bool:
+        return isinstance(node, ast.Attribute) and node.attr in _CLASSES and self._is_local(node.value)
+
+
+class _Calls(_Readers):
+    """Wrap variables and table entries that are called and results that are assigned; replace ``CALLED_METHODS``."""
+
+    methods = CALLED_METHODS
+
+    def _may_be_class(self, node: ast.expr) -> bool:
+        is_type = isinstance(node, ast.Attribute) and node.attr in _TYPES
+        return is_type or isinstance(node, (ast.Subscript, ast.Call)) or self._is_class(node)
+
+    def visit_Call(self, node: ast.Call) -> Any:
+        """Change a call, and the calls inside it."""
+        super().visit_Call(node)
         func = node.func
-        is_entry = isinstance(func, (ast.Subscript, ast.Call))
-        is_type = isinstance(func, ast.Attribute) and func.attr in _TYPES
-        if is_entry or is_type or self._is_local(func) or self._is_of_module(func):
-            node.func = self._asked(func)
         if isinstance(func, ast.Attribute) and func.attr in CONSTRUCTING_METHODS and self._is_class(func.value):
             func.value = self._asked(func.value)
         return node
@@ -142,22 +176,6 @@ class _Calls(_Texts):
 
     def _assigned(self, node: ast.expr) -> ast.expr:
         return self._wrapped("assigned", node) if _is_made_by_call(node) else node
-
-    def _asked(self, node: ast.expr) -> ast.expr:
-        return self._wrapped("called", node)
-
-    def _wrapped(self, helper: str, node: ast.expr) -> ast.expr:
-        self.changed = True
-        return _call(helper, [node], node)
-
-    def _is_class(self, node: ast.expr) -> bool:
-        return self._is_of_module(node) or self._is_local(node)
-
-    def _is_local(self, node: ast.expr) -> bool:
-        return isinstance(node, ast.Name) and node.id in self.names
-
-    def _is_of_module(self, node: ast.expr) -> bool:
-        return isinstance(node, ast.Attribute) and node.attr in _CLASSES and self._is_local(node.value)
 
 
 def _call(helper: str, args: list[ast.expr], node: ast.expr) -> ast.Call:

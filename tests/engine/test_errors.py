@@ -268,8 +268,9 @@ def test_remedy_for_integers_is_code():
 
 
 def test_lists_raise_and_name_arrays():
-    with raises(TypeError, "list", r"Argument 0 is a list, .* Pass an array: numpy\.asarray\(x\)"):
-        fg.grad(lambda x: (x**2).sum())([1.0, 2.0])
+    for fun in (lambda x: (x**2).sum(), lambda x: sum(x + 1), lambda x: sum(2.0 * x), lambda x: x[0, 1], math.sin):
+        with raises(TypeError, "list|sequence", r"Argument 0 is a list, .* Pass an array: numpy\.asarray\(x\)"):
+            fg.grad(fun)([1.0, 2.0])
     with raises(ValueError, "A list is a container of arrays: pass numpy.asarray"):
         fg.vmap(cube)([1.0, 2.0])
 

@@ -142,6 +142,7 @@ class Cell:
 
 GIVEN = {
     "fraction": (lambda x: Fraction(1, 4), 0.25),
+    "method of a class": (lambda x: Fraction.from_float(0.25), 0.25),
     "decimal": (lambda x: Decimal("0.25"), 0.25),
     "own": (lambda x: Number(0.25), 0.25),
     "own traced": (lambda x: Number(x * x), None),

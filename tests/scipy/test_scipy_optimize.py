@@ -531,6 +531,20 @@ def test_kink_at_minimum_raises():
 
 
 @pytest.mark.parametrize(
+    ("method", "error"), [("Nelder-Mead", NotDifferentiableError), ("BFGS", ConvergenceError)], ids=str
+)
+def test_minimum_at_a_kink_whose_gradient_has_no_derivative_raises(method, error):
+    """The minimum is at ``a``, but the gradient, the sign of ``x - a`` plus ``2 x``, does not depend on ``a``."""
+    bent = lambda x, a: abs(x[0] - a) + x[0] ** 2
+    for result in ("x", "fun"):
+        with pytest.raises(error):
+            grad(lambda a, n=result: np.sum(so.minimize(bent, [0.0], (a,), method)[n]))(0.25)
+    if error is NotDifferentiableError:
+        with pytest.raises(error):
+            grad(lambda a: so.minimize_scalar(lambda x: abs(x - a) + x**2, args=()).x)(0.25)
+
+
+@pytest.mark.parametrize(
     ("fun", "start", "options"),
     [
         (lambda x, a: np.sqrt(1e-6 + (x[0] - a) ** 2), 0.9, {"method": "Nelder-Mead"}),

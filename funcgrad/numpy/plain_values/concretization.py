@@ -247,13 +247,13 @@ def _format(x: Tracer, spec: str) -> str:
             "f'{x}' to see shape and dtype, or print the numbers when they are computed, with jax.debug.print."
         )
     if x.shape or _innermost_batch(x) is None:
-        return _as_traced_text(x, format(bottom, spec), has_all_digits(spec))  # NumPy refuses to format arrays
+        return as_traced_text(x, format(bottom, spec), has_all_digits(spec))  # NumPy refuses to format arrays
     shown: Any = {"all": lambda number: format(number, spec)}
     text = np.array2string(np.asarray(bottom), formatter=shown, threshold=20, edgeitems=2)
-    return _as_traced_text(x, text, has_all_digits(spec))
+    return as_traced_text(x, text, has_all_digits(spec))
 
 
-def _as_traced_text(x: Tracer, text: str, is_complete: bool, describes: bool = False) -> str:
+def as_traced_text(x: Tracer, text: str, is_complete: bool, describes: bool = False) -> str:
     """Return ``text``, which shows ``x``, as a string that remembers ``x``, unless ``x`` is a constant."""
     if is_buffer(x) or not _is_worth_remembering(x if x._trace.is_bit_exact else strip_constant_tracers(x)):
         return text
@@ -334,11 +334,11 @@ def _str(x: Tracer) -> str:
         return repr(x)
     alone = _innermost_batch(x) is None
     text = str(bottom) if alone else np.array2string(np.asarray(bottom), threshold=20, edgeitems=2)
-    return _as_traced_text(x, text, not x.shape)
+    return as_traced_text(x, text, not x.shape)
 
 
 def _repr(x: Tracer) -> str:
-    return _as_traced_text(x, _description(x), True, describes=True)
+    return as_traced_text(x, _description(x), True, describes=True)
 
 
 def _description(x: Tracer) -> str:

@@ -303,7 +303,12 @@ def depends(value: Any) -> bool:
 
 
 def differentiable_root(
-    call: str, equation: Callable[[Any], Any], found: SearchResult, solved: Any, linear: Any = dense_solve
+    call: str,
+    equation: Callable[[Any], Any],
+    found: SearchResult,
+    solved: Any,
+    linear: Any = dense_solve,
+    least: Any = None,
 ) -> Any:
     """Return the solution that a search found as the root of ``equation``, with the derivatives of the root.
 
@@ -313,6 +318,7 @@ def differentiable_root(
         found: the result of the search.
         solved: whether the search converged.
         linear: the solver of the linear system.
+        least: the minimum, whose derivatives may be requested where the equation has none.
 
     Raises:
         ConvergenceError: the search has not converged, and a derivative is requested (an ``ArithmeticError``).
@@ -329,7 +335,7 @@ def differentiable_root(
     if xp is not np:
         dtype = backend.native_dtype(xp, dtype)
         like = fnp.astype(like, dtype) if isinstance(like, Tracer) else xp.asarray(like, dtype)
-    if differentiated(first) and _may_have_failed(solved) and not _has_converged(shaped, like, linear):
+    if differentiated(first, least) and _may_have_failed(solved) and not _has_converged(shaped, like, linear):
         raise ConvergenceError(
             f"{call}: the solver has not converged, so there is no derivative, got {_message(found)}. Begin nearer to "
             "the solution, allow more steps or a larger tolerance, or take stop_gradient of the inputs of the answer."
@@ -371,14 +377,16 @@ def _has_converged(equation: Callable[[Any], Any], x: Any, linear: Callable[...,
     )
 
 
-def check_smooth(call: str, gradient: Callable[[Any], Any], x: Any) -> None:
+def check_smooth(call: str, least: Any, gradient: Callable[[Any], Any], x: Any) -> None:
     """Check that a minimum is smooth where a derivative is requested, so that its curvature gives the derivative.
+
+    The gradient of ``abs(x - a)`` does not depend on ``a``, but the minimum ``least`` does.
 
     Raises:
         NotDifferentiableError: the gradient jumps at the minimum (a ``TypeError``).
     """
     slope = gradient(x)
-    if differentiated(slope) and _jumps(gradient, x, stop_gradient(slope)):
+    if differentiated(slope, least) and _jumps(gradient, x, stop_gradient(slope)):
         raise NotDifferentiableError(
             f"{call}: fun has a kink at its minimum, as a norm or an absolute value has at 0, so its curvature gives "
             f"no derivative, got x={describe(x)}. Minimize a smooth function with the same minimum: the sum of squares "
@@ -419,9 +427,11 @@ def _is_known_true(condition: Any, otherwise: bool = False) -> bool:
     return not any_true(fnp.logical_not, condition)
 
 
-def differentiated(x: Any) -> bool:
-    """Whether a derivative of ``x`` is requested, by JAX too; ``vmap`` alone does not request one."""
-    return any(trace.differentiates for trace in traces_of([x])) or backend.is_jax_tracer(plain_value(x))
+def differentiated(*values: Any) -> bool:
+    """Whether a derivative of ``values`` is requested, by JAX too; ``vmap`` alone does not request one."""
+    return any(trace.differentiates for trace in traces_of(values)) or any(
+        backend.is_jax_tracer(plain_value(x)) for x in values
+    )
 
 
 def _message(found: SearchResult) -> str:

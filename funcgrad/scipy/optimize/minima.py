@@ -153,8 +153,9 @@ def minimize(
         x = differentiable_root(call, equation, found._replace(x=root), found.facts["success"])[:size]
     else:
         equation = bounded_stationarity(grad(value), found.x, within)
-        check_smooth(call, equation, found.x)
-        x = differentiable_root(call, equation, found, found.facts["success"])
+        there = value(found.x)
+        check_smooth(call, there, equation, found.x)
+        x = differentiable_root(call, equation, found, found.facts["success"], least=there)
     least, slope_there = value_and_grad(value)(x)
     settle_all((fun, jac), args, limits, x)
     return with_fields(import_scipy(call).OptimizeResult, found.facts, x=x, fun=least, jac=slope_there)
@@ -261,7 +262,8 @@ def minimize_scalar(
         settle(fun, found.x, *args)
         return found.result
     equation = bounded_stationarity(grad(value), found.x, within)
-    check_smooth(call, equation, found.x)
-    x = differentiable_root(call, equation, found, found.facts["success"])
+    there = value(found.x)
+    check_smooth(call, there, equation, found.x)
+    x = differentiable_root(call, equation, found, found.facts["success"], least=there)
     settle(fun, x, *args)
     return with_fields(optimize.OptimizeResult, found.facts, x=x, fun=value(x))

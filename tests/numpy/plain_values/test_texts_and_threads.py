@@ -88,6 +88,24 @@ class Reader:
         return float(text)
 
 
+def of_own_import(x):
+    from decimal import Decimal as Number
+
+    return float(Number(f"{x:.17g}"))
+
+
+def of_own_module(x):
+    import fractions as numbers
+
+    return float(numbers.Fraction(f"{x:.17g}"))
+
+
+def with_own_import():
+    from json import JSONDecoder
+
+    return lambda x: math.sin(x) * JSONDecoder().decode(f"[{x:.17g}]")[0]
+
+
 READER = Reader()
 READERS = {"number": read, "text": str}
 JOINED = {
@@ -107,6 +125,9 @@ JOINED = {
     "decimal": lambda x: float(Decimal(f"{x:.17g}")),
     "decimal module": lambda x: float(decimal.Decimal(f"{x:.17g}0")),
     "fraction": lambda x: float(Fraction(f"{x:.17g}")),
+    "own import": of_own_import,
+    "own module": of_own_module,
+    "import around": with_own_import(),
     "json": lambda x: json.loads(f"[{x:.17g}]")[0],
     "literal": lambda x: ast.literal_eval(f"{x:.17g}"),
     "eval": lambda x: eval(f"{x:.17g} + 1"),
