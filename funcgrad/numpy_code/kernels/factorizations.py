@@ -108,9 +108,8 @@ def angles_without_singular_vectors(built: Callable[..., Any]) -> Callable[..., 
         given = [fnp.asarray(x) * 1.0 for x in (A, B)]
         ranks = [_orth(x).shape[1] for x in fixed]
         angles = _angles(fixed, ranks)
-        moves = (
-            angles > 10 * len(fixed[0]) * np.finfo(angles.dtype).eps
-        )  # an angle 0 has no derivative: 0 by convention
+        # an angle of 0 has no derivative: 0 by convention
+        moves = angles > 10 * len(fixed[0]) * np.finfo(angles.dtype).eps
         return found + fnp.where(moves, _angles(given, ranks) - angles, 0.0)
 
     subspace_angles.__module__ = __name__
