@@ -73,6 +73,23 @@ class BatchTrace(Trace):
         return tuple(tracer_of(a, self) if f else a for a, f in zip(ans, flags, strict=True))
 
 
+def common_batch(x: Any, y: Any) -> BatchTrace | None:
+    """Return the trace of a batch if whole batches of the two arguments broadcast like their examples, else None."""
+    batched, other = (x, y) if type(x) is Tracer and type(x._trace) is BatchTrace else (y, x)
+    if type(batched) is not Tracer or type(trace := batched._trace) is not BatchTrace or not trace.fast:
+        return None
+    if type(other) in (float, np.float64, int):
+        return trace
+    rank = _rank(batched._val)
+    if type(other) is Tracer:
+        return trace if other._trace is trace and _rank(other._val) == rank else None
+    return trace if type(other) is np.ndarray and other.ndim < rank and other.dtype.kind in "fciub" else None
+
+
+def _rank(x: Any) -> int:
+    return x.ndim if type(x) is np.ndarray else len(backend.shape_of(x))
+
+
 def unbatched_if_equal(x: Any) -> Any:
     """Return the value of one example of a ``vmap`` if the values of all examples are equal, else ``x``.
 

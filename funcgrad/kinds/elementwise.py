@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad import backend
-from funcgrad.batching import BatchTrace
+from funcgrad.batching import BatchTrace, common_batch
 from funcgrad.core import (
     COMPLEX,
     DOUBLE,
@@ -199,6 +199,8 @@ class _Rules:
         likes: list[Any] = [backend.shape_and_dtype_of(args[i]) for i in traced]
         # products with dtypes of kind "V", such as bfloat16, and with Python's complex numbers may have wider dtypes
         weak = like[1].kind == "V" or (like[1] is not COMPLEX and complex in map(type, args))
+        # before NumPy 2.3 the exponent of ``x ** np.array(2.0)`` does not decide the dtype of the result
+        weak = weak or (self.powers and any(type(a) is ndarray and not a.ndim and a.dtype != like[1] for a in args))
         mixed = weak or any(one != like for one in likes)
         plan = self._plans.get((traced, mixed))
         if plan is None:
@@ -265,19 +267,6 @@ class _Rules:
         return [any(rule.promotes and n in rule.names for rule in rules) for n in names]
 
 
-def _batch_of(x: Any, y: Any) -> BatchTrace | None:
-    """Return the trace of a batch if whole batches of the arguments broadcast like their examples, else None."""
-    batched, other = (x, y) if type(x) is Tracer and type(x._trace) is BatchTrace else (y, x)
-    if type(batched) is not Tracer or type(trace := batched._trace) is not BatchTrace or not trace.fast:
-        return None
-    if type(other) in (float, float64, int):
-        return trace
-    rank = _rank(batched._val)
-    if type(other) is Tracer:
-        return trace if other._trace is trace and _rank(other._val) == rank else None
-    return trace if type(other) is ndarray and other.ndim < rank and other.dtype.kind in "fciub" else None
-
-
 #: Types of the values that ``_are_complex`` takes, and kinds of Python's numbers.
 _DOUBLES = frozenset((ndarray, float64, np.complex128, Tracer))
 _CONSTANTS = {float: DOUBLE, int: DOUBLE, complex: COMPLEX}
@@ -290,10 +279,6 @@ def _are_complex(v: Any, v_is_traced: bool, w: Any, w_is_traced: bool) -> bool:
     if first is COMPLEX:
         return second is COMPLEX or second is DOUBLE
     return second is COMPLEX and first is DOUBLE
-
-
-def _rank(x: Any) -> int:
-    return x.ndim if type(x) is ndarray else len(backend.shape_of(x))
 
 
 _SHARED = {
@@ -310,7 +295,7 @@ _SHARED = {
     "DOUBLE": DOUBLE,
     "are_complex": _are_complex,
     "aval_of": aval_of,
-    "batch_of": _batch_of,
+    "batch_of": common_batch,
     "zero_dim_doubles": zero_dim_doubles,
     "common_aval": common_aval,
     "promoted_constant": promoted_constant,

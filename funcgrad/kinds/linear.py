@@ -16,7 +16,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from funcgrad import backend
-from funcgrad.core import DOUBLE, REAL, SINGLE, Primitive, Tracer, call_operation, describe
+from funcgrad.core import DOUBLE, REAL, SINGLE, Primitive, Tracer, call_operation, describe, plain_value
 from funcgrad.errors import ConcretizationError, InputError, NotDifferentiableError, ShapeError
 from funcgrad.generated import make_function
 from funcgrad.graph import stands_for_array
@@ -586,16 +586,22 @@ def promote(v: Any, dtype: np.dtype[Any]) -> Any:
     """Promote ``v`` as in an operation whose result has this dtype.
 
     Without promotion, NumPy takes the logarithm of an int8 in half precision, and negated unsigned integers wrap
-    around. A Python number is not converted if NumPy's functions convert it to a double anyway.
+    around. A Python number is not converted if NumPy's functions convert it to a double anyway. A traced one is
+    converted to a narrower dtype, because functions of it give doubles.
     """
     kind = type(v)
     if kind is float or kind is int or kind is bool:
         return v if dtype is DOUBLE and kind is not bool else _real(dtype).type(v)
     have: np.dtype[Any] = backend.dtype_of(v)
-    if have is dtype or have.kind in "cV":
+    if have is dtype or have.kind == "V":
         return v
-    to = _real(dtype)
-    return astype(v, to=to) if have.kind in "biu" or (have.kind == to.kind and have.itemsize < to.itemsize) else v
+    to = dtype if have.kind == "c" else _real(dtype)
+    if have.kind == to.kind and have.itemsize > to.itemsize:
+        return astype(v, to=to) if type(plain_value(v)) in _PYTHON else v
+    return astype(v, to=to) if have.kind in "biu" or (have.kind == to.kind == "f" and have != to) else v
+
+
+_PYTHON = frozenset((float, complex))
 
 
 @lru_cache(maxsize=64)

@@ -164,7 +164,7 @@ class ArrayObject(Proxy, metaclass=_ArrayClass):
         if name == "copy":
             found = operation(self._val, *rest, **kwargs)
             return self._like(found) if kwargs.get("subok", rest[1:] == [True]) else found
-        if name == "size" or not hasattr(np.ndarray, name):
+        if name in ("size", "ptp") or not hasattr(np.ndarray, name):  # ``ndarray.ptp`` of NumPy 2.2 only raises
             found = operation(*args, **kwargs)
             return self._like(found) if name == "ptp" and found.shape else found
         found = getattr(self, name)

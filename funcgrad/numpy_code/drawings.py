@@ -1,21 +1,28 @@
 """Libraries that draw, such as Matplotlib: they get the numbers of traced values, and no derivative comes back.
 
 A program asks such a library for objects, and asks these for more: ``axes.plot(x, y)[0].set_data(x, z)``. Each of them
-is a ``Drawing`` in rebuilt code. It passes plain numbers on, and what it returns is a ``Drawing`` again.
+is a ``Drawing`` in rebuilt code. It passes plain numbers on, and what it returns is a ``Drawing`` again. Numbers that a
+call returns for traced values refuse their derivative where one is asked for.
 """
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import reduce
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 
+import funcgrad.numpy as fnp
+from funcgrad import backend
 from funcgrad.core import Tracer
+from funcgrad.errors import NotDifferentiableError
+from funcgrad.kinds.general import primitive
+from funcgrad.kinds.rules import Operation
 from funcgrad.numpy.plain_values.texts import TracedText
-from funcgrad.numpy_code.conversions import numbers_of
+from funcgrad.numpy_code.conversions import is_traced, numbers_of
 from funcgrad.numpy_code.libraries import DRAWING_PACKAGES, REBUILT_MODULES, module_of, package_of
 from funcgrad.numpy_code.metaclasses import mro_of
 
@@ -38,17 +45,37 @@ def is_of_drawing(value: Any) -> bool:
     return any(package_of(cls.__module__) in DRAWING_PACKAGES for cls in mro_of(type(value))[1:-1])
 
 
-def as_drawing(value: Any) -> Any:
-    """Return what a library that draws returned: its objects as ``Drawing``, also in containers; other values as is.
+def _refuse(*_: Any, **__: Any) -> Any:
+    raise NotDifferentiableError(
+        "a drawing of x: a number that a library for pictures computed from traced values has no derivative. Compute "
+        "it with NumPy, such as the edges of plt.hist with numpy.histogram, or pass stop_gradient(x) to the library."
+    )
 
-    Numbers and arrays, such as the edges of a histogram, are constants.
+
+#: ``number_of_picture(x, number)`` is ``number``, which a library that draws computed from ``x``. Its derivative is
+#: refused in reverse mode, and NaN in forward mode, where nobody knows yet whether the program uses the number.
+number_of_picture: Operation = primitive(
+    "number_of_picture",
+    lambda xp, x, number: number,
+    vjps=[_refuse, None],
+    jvps=[lambda t, ans: np.full(np.shape(ans), np.nan) * fnp.sum(t), None],
+    batch=lambda size, args, batched, params: (args[1], batched[1]),
+)
+
+
+def as_drawing(value: Any, drawn: Sequence[Any] = ()) -> Any:
+    """Return what a library that draws returned for the traced values ``drawn``, also in containers.
+
+    Its objects become a ``Drawing``; numbers and arrays, such as the edges of a histogram, refuse their derivative.
     """
     if type(value) in (list, tuple):
-        return type(value)(map(as_drawing, value))
+        return type(value)([as_drawing(part, drawn) for part in value])
     if type(value) is dict:
-        return {name: as_drawing(part) for name, part in value.items()}
+        return {name: as_drawing(part, drawn) for name, part in value.items()}
     if type(value) is np.ndarray and value.dtype == object:
-        return _array_of([as_drawing(part) for part in value.flat], value.shape)
+        return _array_of([as_drawing(part, drawn) for part in value.flat], value.shape)
+    if drawn and isinstance(value, (float, complex, np.ndarray, np.inexact)) and backend.is_inexact(value):
+        return reduce(lambda found, x: number_of_picture(x, found), drawn, value)
     return Drawing(value) if is_of_drawing(value) else value
 
 
@@ -59,18 +86,23 @@ def _array_of(members: list[Any], shape: tuple[int, ...]) -> np.ndarray:
     return made.reshape(shape)
 
 
-def _plain(x: Any) -> Any:
-    """Return what a library that draws gets for ``x``: plain numbers, which it may keep, and its own objects."""
+def _plain(x: Any, drawn: list[Any] | None = None) -> Any:
+    """Return what a library that draws gets for ``x``: plain numbers, which it may keep, and its own objects.
+
+    The traced values in ``x`` are added to the list ``drawn``.
+    """
     if issubclass(type(x), Tracer):
+        if drawn is not None and is_traced(x):
+            drawn.append(x)
         return numbers_of(x, "a drawing of x")[()]
     if type(x) is TracedText:
         return str.__str__(x)
     if type(x) in (list, tuple):
-        return type(x)(map(_plain, x))
+        return type(x)([_plain(part, drawn) for part in x])
     if type(x) is dict:
-        return {name: _plain(part) for name, part in x.items()}
+        return {name: _plain(part, drawn) for name, part in x.items()}
     if type(x) is np.ndarray and x.dtype == object:
-        return _array_of([_plain(part) for part in x.flat], x.shape)
+        return _array_of([_plain(part, drawn) for part in x.flat], x.shape)
     return without_view(x)
 
 
@@ -103,7 +135,9 @@ class Drawing:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the library with plain numbers."""
-        return as_drawing(shown_by(self)(*map(_plain, args), **{name: _plain(x) for name, x in kwargs.items()}))
+        drawn: list[Any] = []
+        given, named = _plain(args, drawn), _plain(kwargs, drawn)
+        return as_drawing(shown_by(self)(*given, **named), drawn)
 
     def __iter__(self) -> Iterator[Any]:
         return map(as_drawing, shown_by(self))

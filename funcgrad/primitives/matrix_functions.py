@@ -30,6 +30,8 @@ from funcgrad.primitives.products import swap_last_axes
 from funcgrad.primitives.shaping import concatenate
 from funcgrad.typing import Array
 
+#: Steps of balancing, which halve the distance in most matrices.
+BALANCING = 20
 #: Numbers of squarings, of square roots, and of steps to a square root for JAX arrays: JAX has no reverse mode for
 #: loops whose length depends on values.
 SQUARINGS, ROOTS, STEPS = 32, 10, 24
@@ -119,11 +121,43 @@ def _pade(xp: Any, x: Any) -> Any:
     return xp.linalg.solve(even - odd, even + odd)
 
 
+def _balanced(xp: Any, x: Any) -> tuple[Any, Any]:
+    """Return ``exp2(-u_i) x_ij exp2(u_j)`` with whole numbers ``u``, where its norm is smaller, and ``u_i - u_j``.
+
+    The elements off the diagonal become as small as those on it, or 1. Without that, large elements of a triangular
+    matrix would need many squarings, each of which loses a part of a digit.
+    """
+    off = abs(x) * (1 - xp.eye(x.shape[-1], dtype=x.real.dtype))
+    enough = xp.maximum(abs(xp.diagonal(x, axis1=-2, axis2=-1)).max(-1, keepdims=True), 1)
+
+    def differences(u: Any) -> Any:
+        return u[..., :, None] - u[..., None, :]
+
+    def imbalance(u: Any) -> Any:
+        scaled = off * xp.exp2(-differences(u))
+        rows, columns = [xp.log2(xp.maximum(scaled.max(axis), enough)) for axis in (-1, -2)]
+        return rows - columns
+
+    def step(u: Any) -> Any:
+        return xp.clip(u + imbalance(u) / 4, -most, most)
+
+    most, u = xp.finfo(off.dtype).maxexp / 4, off[..., 0] * 0
+    if xp is np and (abs(imbalance(u)) < 3).all():
+        return x, u[..., None]
+    apart = differences(xp.round(_repeat(xp, BALANCING, step, u)))
+    y = x * xp.exp2(-apart)
+    better = (_norm(y) < _norm(x))[..., None, None]
+    return xp.where(better, y, x), xp.where(better, apart, 0)
+
+
 def _expm(xp: Any, x: Any) -> Any:
     x = _floating(xp, x)
     if 0 in x.shape:
         return x
-    norm = _norm(x)
+    apart, norm = None, _norm(x)
+    if xp is not np or (norm > RADIUS).any():
+        x, apart = _balanced(xp, x)
+        norm = _norm(x)
     times = xp.ceil(xp.log2(xp.where(xp.isfinite(norm) & (norm > RADIUS), norm / RADIUS, 1)))
     if xp is not np:
         times = xp.minimum(times, SQUARINGS)
@@ -134,7 +168,8 @@ def _expm(xp: Any, x: Any) -> Any:
         power, done = state
         return xp.where(done < times, power @ power, power), done + 1
 
-    return _repeat(xp, most, squared, (_pade(xp, x * xp.exp2(-times)), times * 0))[0]
+    ans = _repeat(xp, most, squared, (_pade(xp, x * xp.exp2(-times)), times * 0))[0]
+    return ans if apart is None else ans * xp.exp2(apart)
 
 
 #: ``expm(x)``: the matrix exponential.

@@ -75,7 +75,8 @@ def _convolve(xp: Any, x: Any, y: Any, *, start: int, length: int) -> Any:
         return xp.vectorize(lambda a, b: xp.convolve(a, b, "valid"), signature="(n),(m)->(k)")(window, y)
     if length * m < _SHORT:
         views = np.lib.stride_tricks.sliding_window_view(window, m, axis=-1)
-        return np.einsum("...ij,...j->...i", views, y[..., ::-1])
+        # the order in which einsum adds depends on the layout in memory: a repeated run may have another one
+        return np.einsum("...ij,...j->...i", views, np.ascontiguousarray(y[..., ::-1]))
     dtype = np.result_type(window, y)
     return of_each_row(lambda a, b: np.convolve(a, b, "valid"), window, y, length=length, dtype=dtype)
 

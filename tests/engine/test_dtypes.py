@@ -197,7 +197,6 @@ WITH_NUMBERS = {
     "float_power(x, 2.0)": lambda x: np.float_power(x, 2.0),
     "float_power(2, x)": lambda x: np.float_power(2, x),
     "float_power(x, x)": lambda x: np.float_power(x, x),
-    "emath.power(x, 2.0)": lambda x: fnp.emath.power(x, 2.0),
     "emath.power(2, x)": lambda x: fnp.emath.power(2, x),
     "emath.logn(2, x)": lambda x: fnp.emath.logn(2, x),
     "power(x, 2.0)": lambda x: np.power(x, 2.0),
@@ -205,6 +204,8 @@ WITH_NUMBERS = {
     "x * float64": lambda x: x * np.float64(2.0),
     "x * 2.0": lambda x: x * 2.0,
 }
+if at_least(np, "2.3.0"):  # before, ``x ** np.array(2.0)`` and ``np.power(x, np.array(2.0))`` had different dtypes
+    WITH_NUMBERS["emath.power(x, 2.0)"] = lambda x: fnp.emath.power(x, 2.0)
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.complex64])
@@ -732,3 +733,17 @@ def test_bfloat16_without_a_common_dtype(other):
         assert slope.dtype == bfloat16
         tangent = jvp(lambda x, f=f: f(x, other), (x,), (np.ones_like(x),))[1]
         np.testing.assert_allclose(slope.astype(float).sum(), np.sum(tangent, dtype=float), rtol=1e-2)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.complex64])
+@pytest.mark.parametrize("swapped", [False, True])
+def test_powers_beside_traced_python_numbers_keep_narrow_dtypes(dtype, swapped):
+    x = np.array([1.5, 0.5], dtype)
+
+    def pulled(x, number):
+        return vjp(lambda *both: fnp.power(*both[:: -1 if swapped else 1]), x, number)[1](np.ones_like(x))
+
+    (of_x, of_number), pullback = vjp(pulled, x, 1.7)
+    assert of_x.dtype == dtype
+    assert np.asarray(of_number).dtype == float
+    assert pullback((np.ones_like(x), 1.0))[0].dtype == dtype

@@ -120,7 +120,7 @@ def test_percent_r_describes_the_tracer_in_rebuilt_code():
 @pytest.mark.parametrize("run", COMPILED)
 @pytest.mark.parametrize("show", WITHOUT_SPEC)
 def test_abstract_value_prints_as_tracer(run, show):
-    assert "Tracer" in shown_text(COMPILED[run], WITHOUT_SPEC[show])
+    assert "Trace" in shown_text(COMPILED[run], WITHOUT_SPEC[show])
 
 
 @pytest.mark.usefixtures("written")

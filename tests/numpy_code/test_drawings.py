@@ -6,8 +6,8 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from funcgrad import checkpoint, grad, hessian, jvp, value_and_grad, vmap
-from funcgrad.errors import ConcretizationError, ConversionError
+from funcgrad import checkpoint, grad, hessian, jvp, stop_gradient, value_and_grad, vmap
+from funcgrad.errors import ConcretizationError, ConversionError, NotDifferentiableError
 from funcgrad.interop import from_numpy, jit
 
 LIBRARY = """
@@ -176,8 +176,19 @@ def test_a_function_returns_what_it_drew():
     assert type(aux["picture"]) is Axes
 
 
-def test_numbers_that_come_back_are_constants():
-    assert grad(lambda x: Axes().hist(x * TIMES)[1][-1] * x)(2.0) == 2.0
+def test_numbers_that_come_back_refuse_their_derivative():
+    def edge(x):
+        return Axes().hist(x * TIMES)[1][-1] * x
+
+    with pytest.raises(NotDifferentiableError, match="a number that a library for pictures computed"):
+        grad(edge)(2.0)
+    value, tangent = jvp(edge, (2.0,), (1.0,))
+    assert value == 4.0
+    assert np.isnan(tangent)
+    unused = lambda x: Axes().hist(x * TIMES)[1].size * x
+    assert grad(unused)(2.0) == jvp(unused, (2.0,), (1.0,))[1] == 11.0
+    np.testing.assert_array_equal(vmap(grad(unused))(np.array([2.0, 2.0])), [11.0, 11.0])
+    assert grad(lambda x: Axes().hist(stop_gradient(x) * TIMES)[1][-1] * x)(2.0) == 2.0
 
 
 def test_classes_of_a_program_may_derive_from_one_that_draws():

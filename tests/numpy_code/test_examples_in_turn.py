@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+import scipy.differentiate
 import scipy.integrate
 import scipy.linalg
 import scipy.ndimage
@@ -327,3 +328,12 @@ def test_nquad_by_both_names(of):
     np.testing.assert_allclose(grad(total)(0.7), differences(total, 0.7, 1e-3), rtol=1e-6)
     with pytest.raises(InputError, match="full_output is for plain values"):
         grad(lambda x: total(x, full_output=True))(0.7)
+
+
+def test_hessian_by_differences_in_a_batch():
+    """The second search of ``hessian`` needs the numbers of calls of the first one, which differ between examples."""
+    f = lambda x: scipy.differentiate.hessian(lambda y: np.sin(y[0]) * y[1], x)
+    points = np.array([[1.0, 2.0], [0.2, 3.0]])
+    for field in ("ddf", "nfev"):
+        want = np.stack([getattr(f(x), field) for x in points])
+        np.testing.assert_array_equal(vmap(lambda x, field=field: getattr(f(x), field))(points), want)

@@ -5,12 +5,16 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-import sklearn.externals.array_api_compat.numpy.linalg as compat
 from helpers import differences
 from matplotlib import mlab
 
 from funcgrad import grad, hessian, vmap
 from funcgrad.errors import ConversionError
+
+try:  # copies of the same module
+    import sklearn.externals.array_api_compat.numpy.linalg as compat
+except ModuleNotFoundError:  # before scikit-learn 1.7
+    import scipy._lib.array_api_compat.numpy.linalg as compat
 
 SOURCE = "import numpy as np\ndef total(x): return np.asarray(x, dtype=float).sum()"
 

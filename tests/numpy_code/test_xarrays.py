@@ -199,6 +199,7 @@ WRITES = [
 ]
 
 
+@pytest.mark.filterwarnings("ignore:__array_wrap__ must accept context:DeprecationWarning")  # of xarray before 2024.10
 @pytest.mark.parametrize("f", [*METHODS.values(), *WRITES], ids=[*METHODS, *[f.__name__ for f in WRITES]])
 def test_derivatives(f):
     g = lambda x: total(f(x))

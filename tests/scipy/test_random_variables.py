@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
+import scipy
 import scipy.stats as st
-from helpers import differences
+from helpers import at_least, differences
 from scipy.optimize import elementwise
 
 from funcgrad import grad, jvp, vmap
@@ -32,10 +33,11 @@ VARIABLES = {
     "reciprocal": (lambda a: 1 / Gamma(a=a), 2.5),
     "folded": (lambda a: abs(st.Normal(mu=0.1, sigma=a)), 1.3),
     "folded uniform": (lambda a: abs(st.Uniform(a=-0.5, b=a)), 1.3),
-    "square": (lambda a: Gamma(a=a) ** 2, 1.3),
     "order statistic": (lambda a: st.order_statistic(st.Normal(mu=0.1, sigma=a), r=1, n=3), 1.3),
     "mixture": (lambda a: st.Mixture([st.Normal(sigma=a), st.Normal(mu=a)], weights=[0.3, 0.7]), 1.3),
 }
+if at_least(scipy, "1.16.0"):  # SciPy 1.15 calls one of its functions with too many arguments
+    VARIABLES["square"] = (lambda a: Gamma(a=a) ** 2, 1.3)
 
 
 def check(f, x, order=2, rtol=1e-6):
@@ -51,8 +53,9 @@ def test_inside_and_outside_of_support(name, method):
     make, at = VARIABLES[name]
     given = getattr(make(at), method)(POINTS)
     points = POINTS[~np.isnan(given)]  # SciPy's gamma density is NaN at infinity
-    check(lambda a: finite_sum(getattr(make(a), method)(points)), at)
-    check(lambda x: getattr(make(at), method)(x), float(make(at).icdf(0.4)))
+    order = 2 if method in ("logpdf", "cdf", "ccdf") else 1  # the others are functions of these
+    check(lambda a: finite_sum(getattr(make(a), method)(points)), at, order)
+    check(lambda x: getattr(make(at), method)(x), float(make(at).icdf(0.4)), order)
 
 
 @pytest.mark.parametrize("method", ["icdf", "iccdf"])
@@ -63,7 +66,7 @@ def test_quantiles_at_ends_of_support(name, method):
 
 
 def test_quantiles_found_by_search():
-    make = VARIABLES["square"][0]
+    make = VARIABLES["square" if "square" in VARIABLES else "logarithm"][0]
     check(lambda a: make(a).icdf(0.5), 1.3)
     check(lambda p: make(1.3).ilogccdf(p), -0.3)
     check(lambda a: VARIABLES["mixture"][0](a).icdf(0.3), 1.3)
@@ -106,7 +109,9 @@ def test_modes_have_the_derivative_of_the_maximum():
 
 
 @pytest.mark.parametrize("moment", ["mean", "variance", "skewness", "entropy", "median"])
-@pytest.mark.parametrize("name", ["exponential", "half truncated", "square", "truncated"])
+@pytest.mark.parametrize(
+    "name", [n for n in ("exponential", "half truncated", "square", "truncated") if n in VARIABLES]
+)
 def test_moments(name, moment):
     make, at = VARIABLES[name]
     at = 0.4 if name == "exponential" else at

@@ -9,7 +9,7 @@ import scipy.linalg as sl
 from helpers import at_least, differences, traced
 
 import funcgrad.numpy as fnp
-from funcgrad import grad, jacfwd, jacrev, jvp, tree, vjp, vmap
+from funcgrad import grad, jacfwd, jacrev, jvp, tree, value_and_grad, vjp, vmap
 from funcgrad.errors import NotDifferentiableError
 from funcgrad.optional import double_precision
 from funcgrad.scipy import linalg
@@ -174,9 +174,13 @@ def test_riccati_equations_in_batches_and_complex():
         np.testing.assert_allclose(moved, (near[0] - near[1]) / 2e-6, rtol=1e-6, atol=1e-7)
 
 
+#: Whether SciPy takes batches of matrices where it took one matrix before.
+TAKES_BATCHES = at_least(scipy, "1.16.0")
+
+
 @pytest.mark.parametrize("solve", [sl.solve_continuous_are, sl.solve_discrete_are])
 def test_riccati_equations_of_a_batch_beside_one_matrix_under_vmap(solve):
-    a, b = np.stack([A, A.T, -A]) / 7, A[:, :2] / 7
+    a, b = np.stack([A, A.T, -A]) / 7 if TAKES_BATCHES else A / 7, A[:, :2] / 7
     slope = lambda a, b: jvp(lambda a, b: solve(a, b, np.eye(3), np.eye(2)), (a, b), (a, b))
     found = vmap(slope)(np.stack([a, a / 2]), np.stack([b, b / 3]))
     want = [np.stack(parts) for parts in zip(slope(a, b), slope(a / 2, b / 3), strict=True)]
@@ -224,6 +228,19 @@ def test_norms_computed_by_blas_and_lapack(norm):
     np.testing.assert_allclose(grad(norm)(x), x / np.linalg.norm(x))
     with pytest.raises(ValueError, match="infs or NaNs"):
         grad(lambda x: norm(x * np.inf))(x)
+
+
+@pytest.mark.parametrize("norm", [sl.norm, linalg.norm])
+@pytest.mark.parametrize("size", [np.float32(1e20), np.float32(1e-25), 1e200, 1e-200])
+def test_norms_of_vectors_whose_squares_overflow(norm, size):
+    x = np.array([3.0, 4.0]) * size
+    value, slope = value_and_grad(norm)(x)
+    rtol = 1e-6 if x.dtype == np.float32 else 1e-15
+    np.testing.assert_allclose(value, sl.norm(x), rtol=rtol)
+    np.testing.assert_allclose(slope, [0.6, 0.8], rtol=rtol)
+    np.testing.assert_allclose(vmap(jacfwd(norm))(np.stack([x, x[::-1]])), [[0.6, 0.8], [0.8, 0.6]], rtol=rtol)
+    curvature = np.array([[0.128, -0.096], [-0.096, 0.072]])
+    np.testing.assert_allclose(jacfwd(grad(norm))(x) * size, curvature, rtol=rtol)
 
 
 def test_arguments_of_installed_scipy_version():
@@ -282,8 +299,9 @@ SIGNS = {
     "part of a complex band": lambda a, b: scipy.linalg.eig_banded(a[:2] * (1 + 0.5j), select="i", select_range=(1, 1)),
     "general pair": lambda a, b: scipy.linalg.eig(a + np.triu(a), b + np.tri(len(a))),
     "left": lambda a, b: scipy.linalg.eig(a + np.triu(a), b + np.tri(len(a)), left=True)[:2],
-    "pairs": lambda a, b: [x[1] for x in scipy.linalg.eig(np.stack([a, a + np.triu(a)]), b + np.tri(len(a)))],
 }
+if TAKES_BATCHES:
+    SIGNS["pairs"] = lambda a, b: [x[1] for x in scipy.linalg.eig(np.stack([a, a + np.triu(a)]), b + np.tri(len(a)))]
 
 
 def test_eigenvalues_of_pairs_have_the_order_of_scipy():
@@ -295,7 +313,7 @@ def test_eigenvalues_of_pairs_have_the_order_of_scipy():
 
 
 def test_cholesky_factors_of_a_batch_computed_before():
-    a = np.random.default_rng(0).normal(size=(2, 3, 3))
+    a = np.random.default_rng(0).normal(size=(2, 3, 3) if TAKES_BATCHES else (3, 3))
     factor, lower = scipy.linalg.cho_factor(a @ a.swapaxes(-1, -2) + np.eye(3), lower=True)
     b = np.arange(3.0)
     want = scipy.linalg.cho_solve((factor, lower), b)
@@ -305,7 +323,8 @@ def test_cholesky_factors_of_a_batch_computed_before():
 
 
 def test_batches_of_expm_frechet_broadcast():
-    a, e = np.random.default_rng(0).normal(size=(1, 3, 2, 2)), np.random.default_rng(1).normal(size=(2, 1, 2, 2))
+    shapes = ((1, 3, 2, 2), (2, 1, 2, 2)) if TAKES_BATCHES else ((2, 2), (2, 2))
+    a, e = [np.random.default_rng(seed).normal(size=shape) for seed, shape in enumerate(shapes)]
     found = vjp(scipy.linalg.expm_frechet, a, e)[0]
     for part, theirs in zip(found, scipy.linalg.expm_frechet(a, e), strict=True):
         np.testing.assert_allclose(part, theirs, rtol=1e-10)
@@ -353,9 +372,10 @@ OPTIONS = {
     "inverse power": lambda a: sl.fractional_matrix_power(a, -2),
     "pinv with atol": lambda a: sl.pinv(a, atol=1.0),
     "pinv with both tolerances": lambda a: sl.pinv(a, atol=0.5, rtol=0.2),
-    "pinv and rank of a batch": lambda a: sl.pinv(np.stack([a, 0 * a]), atol=1.0, return_rank=True),
     "pinv of zeros": lambda a: sl.pinv(0 * a, atol=1.0, return_rank=True),
 }
+if TAKES_BATCHES:
+    OPTIONS["pinv and rank of a batch"] = lambda a: sl.pinv(np.stack([a, 0 * a]), atol=1.0, return_rank=True)
 
 
 @pytest.mark.parametrize("name", OPTIONS)
@@ -368,7 +388,7 @@ def test_less_common_options_match_scipy(name):
     np.testing.assert_allclose(jacrev(first)(SQUARE), jacfwd(first)(SQUARE), atol=1e-12)
 
 
-@pytest.mark.parametrize("shape", [(0, 0), (0, 3), (2, 0, 3)])
+@pytest.mark.parametrize("shape", [(0, 0), (0, 3), *[(2, 0, 3)] * TAKES_BATCHES])
 def test_lu_and_pinv_of_empty_matrices(shape):
     a = np.zeros(shape)
     for fun in (sl.lu, lambda a: sl.lu(a, permute_l=True), lambda a: sl.pinv(a, atol=0.5), sl.lu_factor):
@@ -381,3 +401,36 @@ def test_lengths_of_structured_systems_must_fit():
         grad(lambda c: linalg.solve_circulant(c, np.ones(2)).sum())(np.ones(3))
     with pytest.raises(ValueError, match="e must be one shorter than d"):
         grad(lambda d: linalg.eigh_tridiagonal(d, np.ones(3))[0].sum())(np.ones(3))
+
+
+@pytest.mark.parametrize("lower", [False, True])
+def test_exponential_of_a_badly_scaled_triangular_matrix(lower):
+    """Large elements off the diagonal need no more squarings than those on it, each of which would lose digits."""
+
+    def f(a):
+        x = fnp.stack([fnp.stack([a, 1e8 * a]), fnp.stack([0.0 * a, -a])])
+        return linalg.expm(x.T if lower else x)
+
+    a = 0.7
+    value = np.array([[np.exp(a), 1e8 * np.sinh(a)], [0.0, np.exp(-a)]])
+    slope = np.array([[np.exp(a), 1e8 * np.cosh(a)], [0.0, -np.exp(-a)]])
+    value, slope = (value.T, slope.T) if lower else (value, slope)
+    np.testing.assert_allclose(f(a), value, rtol=1e-14)
+    np.testing.assert_allclose(jacfwd(f)(a), slope, rtol=1e-14)
+    np.testing.assert_allclose(jacrev(f)(a), slope, rtol=1e-14)
+    np.testing.assert_allclose(vmap(jacfwd(jacrev(f)))(np.array([0.2, a]))[1], value, rtol=1e-14)
+
+
+def test_angles_of_subspaces_with_a_common_direction():
+    """The common direction has no influence on the other angle, whatever bases span the subspaces."""
+
+    def f(t):
+        A = np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 0.0], [0.0, 0.0]])
+        B = np.array([[1.0, 0.0], [0.0, np.cos(t)], [0.0, np.sin(t)], [0.0, 0.0]])
+        return sl.subspace_angles(A, B)
+
+    for t in (0.3, 1.2):
+        np.testing.assert_allclose(traced(f, t), [t, 0.0], rtol=1e-14, atol=1e-14)
+        for derivative, want in ((jacfwd(f), [1.0, 0.0]), (jacrev(f), [1.0, 0.0]), (jacfwd(jacrev(f)), [0.0, 0.0])):
+            np.testing.assert_allclose(derivative(t), want, atol=1e-13)
+            np.testing.assert_allclose(vmap(derivative)(np.array([0.1, t]))[1], want, atol=1e-13)

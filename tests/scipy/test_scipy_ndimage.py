@@ -6,8 +6,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import scipy
 import scipy.ndimage
-from helpers import traced
+from helpers import at_least, traced
 
 import funcgrad.numpy as fnp
 from funcgrad import check_grads, grad, hessian, jacfwd, jacrev, jvp, vjp, vmap
@@ -363,9 +364,11 @@ def test_constants_of_a_rebuilt_function_are_filtered_by_scipy():
     np.testing.assert_array_equal(jacfwd(from_numpy(fun))(2.0), want)
 
 
-@pytest.mark.parametrize(
-    "options", [{}, {"mode": "wrap", "grid_mode": True}, {"prefilter": False}, {"output": np.complex128}], ids=str
-)
+#: SciPy 1.15 warns of the wrapping there, and has no images of complex numbers.
+UNUSUAL = [{"mode": "wrap", "grid_mode": True}, {"output": np.complex128}] if at_least(scipy, "1.16.0") else []
+
+
+@pytest.mark.parametrize("options", [{}, {"prefilter": False}, *UNUSUAL], ids=str)
 def test_zoom_by_one(options):
     fun = lambda x: scipy.ndimage.zoom(x, 1.0, **options)
     np.testing.assert_allclose(traced(fun, X), fun(X), rtol=1e-12)

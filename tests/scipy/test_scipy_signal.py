@@ -7,7 +7,7 @@ import scipy.signal
 from helpers import differences, traced
 
 import funcgrad.numpy as fnp
-from funcgrad import check_grads, grad, jacfwd, jvp, vmap
+from funcgrad import check_grads, grad, jacfwd, jacrev, jvp, vmap
 from funcgrad.errors import ConversionError, InputError, ShapeError
 from funcgrad.scipy import signal
 
@@ -261,3 +261,23 @@ def test_frequency_response_of_a_system_with_a_double_pole(system):
         np.testing.assert_allclose(value, f(0.0), rtol=1e-14)
         np.testing.assert_allclose(slope, differences(f, 0.0, 1e-3), rtol=1e-5, atol=1e-7)
         np.testing.assert_allclose(vmap(jacfwd(f))(np.array([0.0, 0.1]))[0], slope, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"floating_mean": True, "normalize": True}, {"normalize": "amplitude"}], ids=str
+)
+def test_lombscargle_at_the_frequencies_of_an_fft(options):
+    """SciPy computes with a phase, which has no derivative where the fitted cosine and sine are orthogonal at any."""
+    n = 16
+    times, values = 0.7 * np.arange(n), X[0, :n]
+    freqs = 2 * np.pi / 0.7 * np.arange(1, 4) / n
+
+    def f(z):
+        found = scipy.signal.lombscargle(times + z * np.cos(np.arange(n)), values * (1 + z), freqs * (1 - z), **options)
+        return np.stack([found.real, found.imag])
+
+    np.testing.assert_allclose(traced(f, 0.0), f(0.0), rtol=1e-14)
+    for derivative, order in ((jacfwd(f), 1), (jacrev(f), 1), (jacfwd(jacrev(f)), 2)):
+        want = differences(f if order == 1 else jacfwd(f), 0.0)
+        np.testing.assert_allclose(derivative(0.0), want, rtol=1e-7, atol=1e-7)
+        np.testing.assert_allclose(vmap(derivative)(np.array([0.3, 0.0]))[1], derivative(0.0), rtol=1e-10, atol=1e-12)

@@ -9,7 +9,7 @@ import scipy.special
 import scipy.stats
 from helpers import at_least, differences, traced
 
-from funcgrad import grad, jacobian, jvp, value_and_grad, vjp, vmap
+from funcgrad import grad, jacfwd, jacobian, jacrev, jvp, value_and_grad, vjp, vmap
 from funcgrad.errors import ConcretizationError
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # SciPy's code warns of logarithms of 0, and of small samples
@@ -211,3 +211,16 @@ def test_permutations_of_a_random_state():
 
     x = np.array([0.3, 1.2, -0.5, 2.0, 0.1, 0.7, -1.1, 0.4])
     np.testing.assert_allclose(grad(statistic)(x), differences(statistic, x), rtol=1e-7)
+
+
+def test_comparison_with_a_single_observation():
+    """The variance of one observation is NaN, and unused if both samples have one variance."""
+    f = lambda one, several: np.stack(scipy.stats.ttest_ind(one, several))
+    one, several = np.array([1.0]), np.array([2.0, 3.0, 5.0])
+    slopes = jacrev(f, (0, 1))(one, several)
+    np.testing.assert_allclose(slopes[0], differences(lambda x: f(x, several), one), rtol=1e-9)
+    np.testing.assert_allclose(slopes[1], differences(lambda x: f(one, x), several), rtol=1e-9)
+    curvature = jacfwd(jacrev(f))(one, several)
+    np.testing.assert_allclose(curvature, differences(lambda x: jacrev(f)(x, several), one), rtol=1e-9)
+    batch = vmap(jacrev(f), (0, None))(np.stack([one, one + 1]), several)
+    np.testing.assert_allclose(batch[0], slopes[0], rtol=1e-14)

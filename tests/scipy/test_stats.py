@@ -10,7 +10,7 @@ import scipy.stats
 from helpers import at_least
 
 import funcgrad.numpy as fnp
-from funcgrad import grad, jvp, trace, vjp, vmap
+from funcgrad import grad, jacfwd, jvp, trace, vjp, vmap
 from funcgrad.errors import BranchError, InputError, ShapeError
 from funcgrad.optional import double_precision
 from funcgrad.scipy import stats
@@ -534,7 +534,8 @@ def test_density_of_multivariate_t():
     np.testing.assert_allclose(slope, fun(x) * jvp(logarithm, (x,), (x,))[1], rtol=1e-12)
     normal = lambda x: scipy.stats.multivariate_normal.logpdf(x, [0.1, 0.2], shape)
     limit = lambda x: scipy.stats.multivariate_t.logpdf(x, [0.1, 0.2], shape, np.inf)
-    np.testing.assert_allclose(jvp(limit, (x,), (x,)), jvp(normal, (x,), (x,)), rtol=1e-12)
+    if at_least(scipy, "1.16.0"):  # SciPy 1.15 calls one of its functions with too many arguments there
+        np.testing.assert_allclose(jvp(limit, (x,), (x,)), jvp(normal, (x,), (x,)), rtol=1e-12)
     for df, want in ((3.0, fun), (np.inf, lambda x: np.exp(normal(x)))):
         own = lambda x, df=df: stats.multivariate_t.pdf(x, [0.1, 0.2], shape, df)
         np.testing.assert_allclose(jvp(own, (x,), (x,)), jvp(want, (x,), (x,)), rtol=1e-12)
@@ -554,3 +555,44 @@ def test_integrals_of_an_estimated_density_are_of_one_dimension():
         grad(lambda x: scipy.stats.gaussian_kde(x).integrate_box_1d(0.0, 1.0))(
             np.random.default_rng(0).normal(size=(2, 9))
         )
+
+
+LARGE = {
+    "binom": (lambda p: scipy.stats.binom.pmf(5_000_003, 20_000_000, p), 0.25, 2.0601261560821529e-4),
+    "nbinom": (lambda p: scipy.stats.nbinom.pmf(10_000_000, 10_000_000, p), 0.5, 8.9206204692560990e-5),
+    "poisson": (lambda mu: scipy.stats.poisson.pmf(10_000_000, mu), 1e7, 1.2615662504970279e-4),
+}
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_probabilities_of_large_counts(name):
+    """Logarithms of factorials of such counts would leave eight digits; the numbers are computed with 40 digits."""
+    pmf, at, want = LARGE[name]
+    np.testing.assert_allclose(traced(pmf, at), want, rtol=1e-14)
+
+
+@pytest.mark.parametrize("k", range(6))
+def test_binomial_probabilities_have_derivatives_at_the_ends(k):
+    P = np.polynomial.Polynomial
+    want = math.comb(5, k) * P([0, 1]) ** k * P([1, -1]) ** (5 - k)
+    pmf = lambda p: scipy.stats.binom.pmf(k, 5, p)
+    for f, order in ((grad(pmf), 1), (jacfwd(grad(pmf)), 2), (grad(jacfwd(grad(pmf))), 3)):
+        points = np.array([0.0, 0.3, 1.0])
+        np.testing.assert_allclose(vmap(f)(points), want.deriv(order)(points), rtol=1e-12, atol=1e-12)
+
+
+def test_wrapcauchy_at_the_middle():
+    """A tangent there is infinite, and its derivatives leave no digits."""
+    wrapped = scipy.stats.wrapcauchy
+    density, cdf = lambda x: wrapped.pdf(x, 0.3), lambda x: wrapped.cdf(x, 0.3)
+    ppf = lambda q: wrapped.ppf(q, 0.3)
+    points = np.array([math.pi, 0.1, 1.5, 4.8])
+    np.testing.assert_allclose(vmap(grad(cdf))(points), density(points), rtol=1e-14)
+    for order in (1, 2):
+        of_cdf, of_density = grad(cdf), density
+        for derivative in (jacfwd, grad)[:order]:
+            of_cdf, of_density = derivative(of_cdf), derivative(of_density)
+        np.testing.assert_allclose(vmap(of_cdf)(points), vmap(of_density)(points), rtol=1e-12, atol=1e-16)
+    third = grad(grad(grad(ppf)))(0.5)
+    np.testing.assert_allclose(third, -grad(grad(density))(math.pi) / density(math.pi) ** 4, rtol=1e-12)
+    np.testing.assert_allclose(grad(jacfwd(ppf))(0.5), 0.0, atol=1e-12)

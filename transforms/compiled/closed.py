@@ -276,7 +276,7 @@ def _references(x: Any, names: set[str], own_packages: frozenset[str]) -> Iterat
         yield from _references_of_class(x, names, own_packages)
     elif type(x).__module__.partition(".")[0] in LIBRARIES:
         with suppress(TypeError):  # a table of several arrays
-            numbers = np.array(x)
+            numbers = np.array(np.asarray(x))  # pandas 2.2 copies nothing in ``np.array(x)``
             if numbers.dtype.kind in "biufc":
                 yield _Reference("has_numbers({h}, {k})", x, numbers)
     elif isinstance(x, Transformed):  # its compiled programs do not count

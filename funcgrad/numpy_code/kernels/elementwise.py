@@ -32,13 +32,16 @@ _PYTHON_NUMBERS = frozenset((bool, int, float, complex))  # in an array they wou
 Fun = Callable[..., Sequence[Any]]
 
 
-#: Functions that take arrays in a tuple. To others a tuple of numbers is an array, as a list is.
+#: Functions whose second argument is a tuple of arrays; of ``_lazywhere``, also a list. Else a list is an array.
 _TAKING_TUPLES = frozenset(("apply_where", "_lazywhere"))
 
 
-def _array(fun: Callable[..., Any], x: Any) -> Any:
-    is_sequence = type(x) is list or (type(x) is tuple and fun.__name__ not in _TAKING_TUPLES)
-    return fnp.asarray(x) if is_sequence else x
+def _array(fun: Callable[..., Any], at: int, x: Any) -> Any:
+    if type(x) is not list and type(x) is not tuple:
+        return x
+    if at == 1 and fun.__name__ in _TAKING_TUPLES:
+        return tuple([_array(fun, 0, part) for part in x])
+    return fnp.asarray(x)
 
 
 def elementwise(fun: Callable[..., Any], is_fixed: Callable[..., Any] | None = None) -> Callable[..., Any]:
@@ -52,8 +55,8 @@ def elementwise(fun: Callable[..., Any], is_fixed: Callable[..., Any] | None = N
 
     @wraps(fun)
     def call(*args: Any, **kwargs: Any) -> Any:
-        args = tuple([_array(fun, x) for x in args])
-        kwargs = {name: _array(fun, x) for name, x in kwargs.items()}
+        args = tuple([_array(fun, at, x) for at, x in enumerate(args)])
+        kwargs = {name: _array(fun, 0, x) for name, x in kwargs.items()}
         given, spec = tree.flatten((list(args), kwargs))
         batched = any(map(is_in_batch, given))
         if not batched:

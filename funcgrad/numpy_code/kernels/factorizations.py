@@ -87,6 +87,35 @@ def _null_space(
     return fnp.conj(vh[_rank(s, rcond, (u.shape[0], vh.shape[1])) :].T)
 
 
+def _angles(matrices: list[Any], ranks: list[int]) -> Any:
+    """Return the angles between two subspaces, from any orthonormal bases."""
+    bases = [
+        own("scipy.linalg").qr(a, mode="economic")[0] if rank == a.shape[1] else _orth(a)
+        for a, rank in zip(matrices, ranks, strict=True)
+    ]
+    larger, smaller = bases if ranks[0] >= ranks[1] else bases[::-1]
+    inner = fnp.conj(larger.T) @ smaller
+    cosines, sines = [fnp.linalg.svdvals(x) for x in (inner, smaller - larger @ inner)]
+    return fnp.arctan2(sines, cosines[::-1])
+
+
+def angles_without_singular_vectors(built: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap ``subspace_angles``: SciPy's bases have no derivative for equal singular values, nor has arccos at 1."""
+
+    def subspace_angles(A: Any, B: Any) -> Any:
+        fixed = [own("transforms.stopping").stop_gradient(fnp.asarray(x)) for x in (A, B)]
+        found = built(*fixed)
+        given = [fnp.asarray(x) * 1.0 for x in (A, B)]
+        ranks = [_orth(x).shape[1] for x in fixed]
+        angles = _angles(fixed, ranks)
+        # an angle of 0 has no derivative: 0 by convention
+        moves = angles > 10 * len(fixed[0]) * np.finfo(angles.dtype).eps
+        return found + fnp.where(moves, _angles(given, ranks) - angles, 0.0)
+
+    subspace_angles.__module__ = __name__
+    return subspace_angles
+
+
 def _ldl(
     A: Any, lower: bool = True, hermitian: bool = True, overwrite_a: bool = False, check_finite: bool = True
 ) -> Any:

@@ -26,7 +26,7 @@ class _Weights:
 
     plain: Any
 
-    def __init__(self, name: str, graph: Any) -> None:
+    def __init__(self, name: str, graph: Any, directed: bool = True) -> None:
         self.is_dense = isinstance(graph, Tracer)
         if self.is_dense:
             self.graph = fnp.astype(fnp.real(graph), float)
@@ -35,6 +35,8 @@ class _Weights:
             matrices = own("scipy.sparse.matrices")
             if not isinstance(graph, matrices.SparseArray):  # constant beside a traced ``null_value``
                 graph = matrices.as_sparse(name, plain_matrix(graph))
+            if not directed and graph.format == "csc":  # as SciPy does, which finds edges in another order then
+                graph = graph.T
             stores_no_zeros = matrices.is_of_dense(graph)
             graph = graph.real.astype(float)
             self.graph = _without_parallel_edges(graph.tocsr(), name)
@@ -57,6 +59,8 @@ class _Weights:
         return self.graph.values[order[first]]
 
     def _lengths(self, rows: Any, columns: Any) -> Any:
+        if not np.size(rows):  # SciPy's matrices return a sparse array for no index
+            return np.zeros(np.shape(rows))
         found = np.asarray(self.plain[rows, columns]).reshape(np.shape(rows))
         return np.where(np.isfinite(found) & (found != 0), found, np.inf)
 
@@ -180,7 +184,8 @@ def _of_graph(compute: Callable[..., Any], module: str, name: str) -> Callable[.
             graph = fnp.asarray(graph)
         if type(graph) is np.ndarray:  # one example of a batch
             return scipy_function(*args, **kwargs)
-        return compute(_Weights(f"csgraph.{name}", graph), given, scipy_function)
+        weights = _Weights(f"csgraph.{name}", graph, given.get("directed", True))
+        return compute(weights, given, scipy_function)
 
     return call
 

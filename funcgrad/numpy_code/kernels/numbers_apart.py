@@ -178,6 +178,8 @@ def _highpass(built: Callable[..., Any]) -> Callable[..., Any]:
 
 def _bilinear(built: Callable[..., Any]) -> Callable[..., Any]:
     """Wrap ``bilinear``, which drops leading coefficients of 0: the degree of the result may stay without them."""
+    if len(import_scipy("signal.bilinear", "scipy.signal").bilinear([0.0, 1.0], [1.0])[1]) > 1:
+        return built  # SciPy 1.15 keeps them
 
     def bilinear(b: Any, a: Any, fs: Any = 1.0) -> Any:
         given = [fnp.atleast_1d(x) for x in (b, a)]
@@ -198,6 +200,8 @@ def _bilinear(built: Callable[..., Any]) -> Callable[..., Any]:
 
 def _initial_conditions(built: Callable[..., Any]) -> Callable[..., Any]:
     """Wrap ``lfiltic``, which divides by a first coefficient that is not 1."""
+    if import_scipy("signal.lfiltic", "scipy.signal").lfiltic([1.0], [2.0, 1.0], [1.0])[0] == -1.0:
+        return built  # SciPy 1.15 does not divide
 
     def lfiltic(b: Any, a: Any, y: Any, x: Any = None) -> Any:
         a = fnp.atleast_1d(a)

@@ -148,6 +148,65 @@ def response_without_roots(built: Callable[..., Any]) -> Callable[..., Any]:
     return freqresp
 
 
+def _periodogram(data: tuple[Any, ...], turned: Any, normalize: Any, floating_mean: bool) -> Any:
+    """Return what ``lombscargle`` returns, from the fit of a cosine and a sine that need not be orthogonal.
+
+    ``turned`` is the phase at which they are orthogonal; the result does not depend on it, so it may be a constant.
+    """
+    x, y, freqs, weights = data
+    angle = x[:, None] * freqs - turned
+    c, s = fnp.cos(angle), fnp.sin(angle)
+    if floating_mean:
+        c, s, y = c - weights @ c, s - weights @ s, y - weights @ y
+    yc, ys, cs = (weights * y) @ c, (weights * y) @ s, weights @ (c * s)
+    least = np.finfo(float).epsneg
+    cc, ss = [fnp.where((square := weights @ (part * part)) < least, least, square) for part in (c, s)]
+    cs = fnp.where((cc <= least) | (ss <= least), 0.0, cs)
+    determinant = cc * ss - cs * cs
+    a, b = (ss * yc - cs * ys) / determinant, (cc * ys - cs * yc) / determinant
+    if normalize == "amplitude":
+        found = (a + 1j * b) * np.exp(1j * turned)
+    elif normalize in ("normalize", True):
+        found = (a * yc + b * ys) / (weights @ (y * y))
+    else:
+        found = (a * yc + b * ys) * (len(x) / 2)
+    return fnp.squeeze(found)
+
+
+def periodogram_at_any_phase(built: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap ``lombscargle``, whose phase has no derivative where every phase does, as at the frequencies of an FFT."""
+
+    def lombscargle(
+        x: Any,
+        y: Any,
+        freqs: Any,
+        precenter: Any = None,
+        normalize: Any = False,
+        *,
+        weights: Any = None,
+        floating_mean: bool = False,
+    ) -> Any:
+        given = (x, y, freqs, fnp.ones(fnp.shape(y)) if weights is None else weights)
+        fixed = [own("transforms.stopping").stop_gradient(fnp.asarray(part)) for part in given]
+        options: Any = {"normalize": normalize, "floating_mean": floating_mean}
+        centring = {} if precenter is None else {"precenter": precenter}
+        found = built(*fixed[:3], weights=fixed[3], **options, **centring)
+
+        def prepared(x: Any, y: Any, freqs: Any, weights: Any) -> tuple[Any, ...]:
+            x, y, freqs, weights = [fnp.asarray(part, float) for part in (x, y, freqs, weights)]
+            return x, y - fnp.mean(y) if precenter else y, freqs, weights / fnp.sum(weights)
+
+        data, constants = prepared(*given), prepared(*fixed)
+        x, _, freqs, weights = constants
+        turns = fnp.exp(1j * x[:, None] * freqs)
+        doubled = weights @ (turns * turns) - (weights @ turns) ** 2 * floating_mean
+        phase = fnp.angle(doubled) / 2
+        return found + (_periodogram(data, phase, **options) - _periodogram(constants, phase, **options))
+
+    lombscargle.__module__ = __name__
+    return lombscargle
+
+
 _PEAKS = "scipy.signal._peak_finding_utils"
 SIGNALS: dict[tuple[str, str], Callable[..., Any]] = {
     ("scipy.signal._upfirdn", "upfirdn"): _upfirdn,

@@ -64,7 +64,8 @@ def _values(xp: Any, x: Any, t: Any, c: Any, *, k: int, nu: int, extrapolate: bo
 
 
 def _slope(x: Any, t: Any, c: Any, *, k: int, nu: int, extrapolate: bool) -> Any:
-    return spline_values(x, t, c, k=k, nu=nu + 1, extrapolate=extrapolate)
+    # all later derivatives are zero too, and SciPy 1.15 writes outside of its memory there
+    return spline_values(x, t, c, k=k, nu=min(nu + 1, k + 1), extrapolate=extrapolate)
 
 
 def _batch(size: int, args: Any, batched: Any, params: dict[str, Any]) -> tuple[Any, bool]:

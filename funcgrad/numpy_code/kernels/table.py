@@ -16,10 +16,12 @@ from typing import Any
 import numpy as np
 
 import funcgrad.numpy as fnp
+from funcgrad import backend
+from funcgrad.batching import is_in_batch
 from funcgrad.core import READ_ONLY, Tracer, describe
-from funcgrad.errors import ConversionError
+from funcgrad.errors import ConcretizationError, ConversionError
 from funcgrad.numpy.plain_values.concretization import user_line
-from funcgrad.numpy.plain_values.peeking import shared_numbers
+from funcgrad.numpy.plain_values.peeking import any_true, concrete_or_none, is_plain, shared_numbers
 from funcgrad.numpy_code.conversions import holds_traced
 from funcgrad.numpy_code.examples import with_example_loop
 from funcgrad.numpy_code.kernels.clusters import CLUSTERS
@@ -32,7 +34,7 @@ from funcgrad.numpy_code.kernels.distributions import (
     with_triangular_factor,
 )
 from funcgrad.numpy_code.kernels.elementwise import ELEMENTWISE, elementwise, with_where_on_jax
-from funcgrad.numpy_code.kernels.factorizations import FACTORIZATIONS
+from funcgrad.numpy_code.kernels.factorizations import FACTORIZATIONS, angles_without_singular_vectors
 from funcgrad.numpy_code.kernels.fourier import FOURIER
 from funcgrad.numpy_code.kernels.graphs import GRAPHS
 from funcgrad.numpy_code.kernels.images import IMAGES
@@ -42,9 +44,9 @@ from funcgrad.numpy_code.kernels.minima import MINIMA
 from funcgrad.numpy_code.kernels.numbers_apart import NUMBERS_APART
 from funcgrad.numpy_code.kernels.radial import RADIAL
 from funcgrad.numpy_code.kernels.random_variables import RANDOM_VARIABLE_WRAPPERS, RANDOM_VARIABLES
-from funcgrad.numpy_code.kernels.rotations import ROTATIONS
+from funcgrad.numpy_code.kernels.rotations import ROTATIONS, with_all_steps
 from funcgrad.numpy_code.kernels.scikit_learn import SCIKIT_LEARN, SCIKIT_LEARN_WRAPPERS
-from funcgrad.numpy_code.kernels.signals import SIGNALS, response_without_roots
+from funcgrad.numpy_code.kernels.signals import SIGNALS, periodogram_at_any_phase, response_without_roots
 from funcgrad.numpy_code.kernels.solvers import SOLVERS, checked_spilu, with_exact_derivative, with_two_terms
 from funcgrad.numpy_code.kernels.splines import SPLINES, surface
 from funcgrad.numpy_code.kernels.state_space import STATE_SPACE
@@ -115,8 +117,28 @@ def _diric(x: Any, n: Any) -> Any:
     return fnp.where((n > 0) & (n == fnp.floor(n)), found, np.nan)
 
 
+def _squares_are_inexact(x: Any) -> Any:
+    """Whether the sum of squares overflows, or loses digits of small numbers."""
+    limits, largest = np.finfo(backend.dtype_of(x)), np.max(np.abs(x), initial=0)  # also of traced values
+    small, large = 2.0 ** (limits.minexp // 2 + limits.nmant), 2.0 ** (limits.maxexp // 2 - 30)
+    return (largest > large) | ((largest > 0) & (largest < small))
+
+
+def _nrm2(x: Any) -> Any:
+    """Compute the norm of a vector as BLAS does, whose squares neither overflow nor underflow."""
+    is_known = concrete_or_none(x, steers=False) is not None
+    if not backend.is_inexact(x) or (is_known and not any_true(_squares_are_inexact, x)):
+        return fnp.linalg.norm(x)  # takes a third of the time
+    largest = fnp.max(abs(own("transforms.stopping").stop_gradient(x)), initial=0)
+    usual = (largest > 0) & (largest < np.inf)
+    unit = fnp.exp2(fnp.floor(fnp.log2(fnp.where(usual, largest, 1)))).astype(largest.dtype)
+    return fnp.linalg.norm(x / unit) * unit
+
+
 def _norm(a: Any, ord: Any = None, axis: Any = None, keepdims: bool = False, check_finite: bool = True) -> Any:
     """Compute ``scipy.linalg.norm``, which calls BLAS and LAPACK for some norms."""
+    if axis is None and not keepdims and (ord is None or (is_plain(ord) and ord == 2)) and fnp.ndim(a) == 1:
+        return _nrm2(fnp.asarray_chkfinite(a) if check_finite else fnp.asarray(a))
     return fnp.linalg.norm(fnp.asarray_chkfinite(a) if check_finite else a, ord, axis, keepdims)
 
 
@@ -315,7 +337,7 @@ _KERNELS: dict[tuple[str, str], Callable[..., Any]] = {
     ("scipy.interpolate._rgi", "interpn"): _interpn,
     ("scipy.linalg._misc", "norm"): _norm,
     ("scipy.linalg._fblas", "dtrsm"): _trsm,
-    **{("scipy.linalg._fblas", f"{kind}nrm2"): lambda x: fnp.linalg.norm(x) for kind in "sd"},
+    **{("scipy.linalg._fblas", f"{kind}nrm2"): _nrm2 for kind in "sd"},
     **{("scipy.linalg._fblas", f"{kind}swap"): _swap for kind in "sd"},
     **{
         ("scipy.linalg._flapack", name): ours
@@ -406,6 +428,19 @@ def _expectile_of_numbers(built: Callable[..., Any]) -> Callable[..., Any]:
     return with_example_loop(expectile, "scipy.stats.expectile")
 
 
+def _hessian_of_each(built: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap ``differentiate.hessian``, which joins the numbers of calls of two searches, for one example at a time."""
+
+    def hessian(f: Any, x: Any, **options: Any) -> Any:
+        if is_in_batch(x):
+            raise ConcretizationError(
+                "scipy.differentiate.hessian: f closes over values of a vmap. Use funcgrad's hessian."
+            )
+        return built(f, x, **options)
+
+    return with_example_loop(hessian, "scipy.differentiate.hessian")
+
+
 def _without_traced_points(built: Callable[..., Any]) -> Callable[..., Any]:
     """Wrap ``AAA``: refuse traced values, because its weights are a direction determined only up to rounding."""
 
@@ -418,6 +453,18 @@ def _without_traced_points(built: Callable[..., Any]) -> Callable[..., Any]:
         built(self, x, y, **options)
 
     return init
+
+
+def _constant_of_one(built: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap ``_var``: the variance of one observation is a quotient by zero, whose gradient is NaN if it is not used."""
+
+    @wraps(built)
+    def call(x: Any, axis: Any = 0, ddof: Any = 0, *args: Any, **options: Any) -> Any:
+        if axis is None or not is_plain(ddof) or np.shape(x)[axis] > ddof or not np.shape(x)[axis]:
+            return built(x, axis, ddof, *args, **options)
+        return own("transforms.stopping").stop_gradient(built(x, axis, ddof, *args, **options))
+
+    return call
 
 
 def _keeping_classes(built: Callable[..., Any]) -> Callable[..., Any]:
@@ -452,7 +499,10 @@ _WRAPPERS: dict[tuple[str, str], Callable[[Any], Callable[..., Any]]] = {
     ("scipy._external.array_api_extra._lib._funcs", "apply_where"): with_where_on_jax,  # the module in SciPy 1.18
     ("scipy._lib._array_api", "_asarray"): _keeping_classes,
     ("scipy._lib._util", "_contains_nan"): _without_masks,
+    ("scipy.differentiate._differentiate", "hessian"): _hessian_of_each,
+    ("scipy.linalg._decomp_svd", "subspace_angles"): angles_without_singular_vectors,
     ("scipy.signal._ltisys", "freqresp"): response_without_roots,
+    ("scipy.signal._spectral_py", "lombscargle"): periodogram_at_any_phase,
     ("scipy.signal._ltisys", "place_poles"): _checked_place_poles,
     ("scipy.sparse.csgraph._laplacian", "_laplacian_sparse"): laplacian_with_zeros,
     ("scipy.sparse.linalg._dsolve.linsolve", "spilu"): checked_spilu,
@@ -461,10 +511,12 @@ _WRAPPERS: dict[tuple[str, str], Callable[[Any], Callable[..., Any]]] = {
         for name in ("simple_core", "interval_core_1", "interval_core_2")
     },
     **{(f"scipy.sparse.linalg._isolve.{name}", name): with_exact_derivative for name in ("lsmr", "lsqr")},
+    ("scipy.spatial.transform._rotation_spline", "RotationSpline._solve_for_angular_rates"): with_all_steps,
     ("scipy.stats._distn_infrastructure", "rv_continuous._entropy"): entropy_of_density,
     ("scipy.stats._distn_infrastructure", "rv_continuous.expect"): expectation,
     ("scipy.stats._multivariate", "_PSD.__init__"): with_triangular_factor,
     ("scipy.stats._qmvnt", "_qauto"): integral_of_normals,
+    ("scipy.stats._stats_py", "_var"): _constant_of_one,
     ("scipy.stats._stats_py", "expectile"): _expectile_of_numbers,
     ("scipy.stats._stats_py", "wasserstein_distance_nd"): distance_of_points,
     ("scipy.stats._stats_py", "zmap"): _zmap_omitting_nans,

@@ -85,9 +85,12 @@ def cubature(
         whole, values = _on_a_fixed_box(whole, a, b, values, points)
         a, b = np.zeros(backend.shape_of(a)), np.ones(backend.shape_of(a))
     found: list[Any] = []
-    [estimate] = _Cubature(lambda x, *values: [whole(x, *values)], 1, a, b, options, found)(*values)
+    estimate, error, subdivisions = _Cubature(lambda x, *values: [whole(x, *values)], 1, a, b, options, found)(*values)
     made = found[-1]
     made.estimate = estimate
+    if len(found) > 1:  # the examples of a batch
+        made.error, made.subdivisions = error, subdivisions
+        made.status = min([one.status for one in found], key=lambda status: status == "converged")
     return made
 
 
@@ -128,7 +131,8 @@ class _Cubature:
     """Integrals over a box of functions of the values that the integrand depends on, with their derivatives.
 
     Derivatives are integrated together with the integrand: alone, a derivative that differs from zero in a small part
-    of the box only would be zero at all first points.
+    of the box only would be zero at all first points. Integrals that are no derivatives come with their error and the
+    number of subdivisions.
 
     Args:
         parts: ``parts(x, *values)`` returns a list of arrays with a result for each point. Those after the first
@@ -166,6 +170,7 @@ class _Cubature:
         if not outs:  # a batch without examples
             self._compute(*[np.ones(backend.shape_of(value)) for value in values])
             outs = [part[0] for part in self.parts(self.a[None], *values)[: self.count]]
+            outs += [] if self.derived else [0.0 * outs[0].real, fnp.astype(fnp.sum(0.0 * outs[0].real), int)]
         return outs
 
     def _compute(self, *values: Any) -> list[Any]:
@@ -175,7 +180,8 @@ class _Cubature:
             if not self.derived:
                 integrand = lambda x: np.asarray(self.parts(x, *fixed)[0])
                 self.found.append(routine(integrand, self.a, self.b, **self.options))
-                return [self.found[-1].estimate]
+                made = self.found[-1]
+                return [made.estimate, made.error, np.asarray(made.subdivisions)]
             return self._compute_together(routine, lambda x: [np.asarray(y) for y in self.parts(x, *fixed)])
 
     def _compute_together(
@@ -221,7 +227,7 @@ class _Cubature:
                 return [*pulled, *outs, *others]
 
             parts = lambda x, *given: vmap(lambda point: at_point(point, *given))(x)
-            integrals = self._derived(parts, len(wanted))(*cts, *values)
+            integrals = self._derived(parts, len(wanted))(*cts[: self.count], *values)
             pairs = zip(integrals, wanted, strict=True)
             return [fnp.astype(integral, backend.dtype_of(values[i])) for integral, i in pairs]
 
@@ -234,4 +240,6 @@ class _Cubature:
             outs, moved = jvp(lambda *some: self.parts(x, *some), both[:n], both[n:])
             return [*moved[: self.count], *outs]
 
-        return list(self(*values)), list(self._derived(along, self.count)(*values, *tangents))
+        outs = list(self(*values))
+        moved = self._derived(along, self.count)(*values, *tangents)
+        return outs, [*moved, *[None] * (len(outs) - self.count)]

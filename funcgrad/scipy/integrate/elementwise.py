@@ -11,7 +11,7 @@ import numpy as np
 
 import funcgrad.numpy as fnp
 from funcgrad import backend
-from funcgrad.core import Tracer, describe, is_in_transform
+from funcgrad.core import Tracer, describe, is_array, is_in_transform
 from funcgrad.errors import InputError
 from funcgrad.kinds.custom import CustomRules, custom_call
 from funcgrad.numpy.creation import as_value
@@ -160,11 +160,17 @@ class _Elementwise:
         given[:2] = _promoted_limits(a, b)
         given = list(map(as_inexact, (*given, *held)))
         found: list[Any] = []
-        value = self._value(fun, found, *given)
+        value, *facts = self._fields(fun, found, *given)
         made = type(found[-1])()
-        made.update({key: fact if len(found) == 1 else [one[key] for one in found] for key, fact in found[-1].items()})
+        made.update(found[-1])
+        if len(found) > 1:  # the examples of a batch
+            made.update(zip(self._facts(made), facts, strict=True))
         made[self.field] = value
         return made
+
+    def _facts(self, result: Any) -> dict[str, Any]:
+        """Return the fields of SciPy's result that are arrays without derivatives."""
+        return {key: fact for key, fact in result.items() if key != self.field and is_array(fact)}
 
     def _hoist_closure(self, f: Callable[..., Any], given: list[Any]) -> tuple[Callable[..., Any], list[Any]]:
         """Return ``f`` with the numbers that it closes over as further arguments, and a list of these numbers."""
@@ -184,8 +190,8 @@ class _Elementwise:
         count = len(args)
         return lambda x, *every: closure((x, list(every[:count])), every[count:]), closure.captured
 
-    def _value(self, fun: Callable[..., Any], found: list[Any], *given: Any) -> Any:
-        """Return the field, and append SciPy's results to ``found``."""
+    def _fields(self, fun: Callable[..., Any], found: list[Any], *given: Any) -> list[Any]:
+        """Return the field and the facts, and append SciPy's results to ``found``."""
         # constants need no derivative: a limit may be a singular point, the derivative in an argument may diverge
         moves = [isinstance(x, Tracer) and not is_buffer(x) for x in given]
 
@@ -197,7 +203,7 @@ class _Elementwise:
             with outside_transforms():
                 found.append(routine(fun, a, b, args=tuple(args), **self.options))
             value = np.asarray(found[-1][self.field])
-            return [value.astype(np.result_type(a, b, *args), copy=False)[()]]
+            return [value.astype(np.result_type(a, b, *args), copy=False)[()], *self._facts(found[-1]).values()]
 
         def jvp_rule(leaves: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
             outs = list(custom_call(*leaves, rules=rules))
@@ -209,18 +215,19 @@ class _Elementwise:
                 total = total - self._at(fun, a, args) * da
             for i, tangent in enumerate(moving):
                 if moves[2 + i]:
-                    total = total + tangent * self._value(_partial(fun, i), [], a, b, *args)
-            return outs, [total]
+                    total = total + tangent * self._fields(_partial(fun, i), [], a, b, *args)[0]
+            return outs, [total, *[None] * (len(outs) - 1)]
 
         def run(*leaves: Any) -> list[Any]:
             outs = example_by_example(compute, leaves)
             if not outs:  # a batch without examples
-                compute(*[np.ones(backend.shape_of(leaf)) for leaf in leaves])
-                outs = [0.0 * reduce(add, leaves)]
+                nothing = 0.0 * reduce(add, leaves)
+                made = compute(*[np.ones(backend.shape_of(leaf)) for leaf in leaves])
+                outs = [fnp.astype(nothing, backend.dtype_of(x)) for x in made]
             return outs
 
         rules = CustomRules(self.call, run, jvp=jvp_rule)
-        return custom_call(*given, rules=rules)[0]
+        return list(custom_call(*given, rules=rules))
 
     def _at(self, fun: Callable[..., Any], end: Any, args: list[Any]) -> Any:
         """Return the function at a limit; 0 at an infinite limit, where the function has vanished."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 import funcgrad.numpy as fnp
 from funcgrad import backend
 from funcgrad.core import describe
-from funcgrad.errors import ConcretizationError, ShapeError
+from funcgrad.errors import ConcretizationError, InputError, ShapeError
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.plain_values.peeking import concrete_or_none, is_plain, shared_numbers
 from funcgrad.optional import import_scipy
@@ -160,11 +161,24 @@ class KDTree:
         """Return an attribute of SciPy's tree: any for constant points, those in ``_CONSTANT`` for traced points."""
         if name.startswith("_") or name in ("plain", "data"):
             raise AttributeError(name)
+        if name in _OF_TWO_TREES and self.plain is not None:
+            return partial(self._between, name)
         if not is_plain(self.data) and (self.plain is None or name not in _CONSTANT):
             raise AttributeError(
                 f"spatial.KDTree: {name} of traced points has no derivative here. Take query, or compute it from data."
             )
         return getattr(self.plain, name)
+
+    def _between(self, name: str, other: Any, *args: Any, **options: Any) -> Any:
+        """Call a method of SciPy's tree with another tree; the integers that it returns do not change with points."""
+        tree = other.plain if isinstance(other, KDTree) else other
+        known = _OF_TWO_TREES[name] or is_plain(self.data, other.data)
+        if tree is None or not known or not is_plain(*args, *options.values()):
+            raise InputError(
+                f"spatial.KDTree.{name}: traced points, or weights, have no derivative here, got a tree of "
+                f"{describe(other.data)}. Take query, or compute it from data."
+            )
+        return getattr(self.plain, name)(tree, *args, **options)
 
 
 def _examples(x: Any) -> Any:
@@ -176,4 +190,6 @@ def _examples(x: Any) -> Any:
 
 #: Names of attributes that do not change with the points, or only say which points there are.
 _CONSTANT = frozenset(("indices", "leafsize", "query_pairs", "size"))
+#: Methods that take another tree, and whether their results only say which points are near.
+_OF_TWO_TREES = {"count_neighbors": True, "query_ball_tree": True, "sparse_distance_matrix": False}
 cKDTree = KDTree  # noqa: N816 - SciPy's second name

@@ -302,16 +302,12 @@ triang = Continuous(
 )
 
 
-def _wrapcauchy_cdf(x: Any, c: Any) -> Any:
-    first = x < math.pi
-    turn = fnp.arctan((1 + c) / (1 - c) * fnp.tan(where(first, x, 2 * math.pi - x) / 2)) / math.pi
-    return where(first, turn, 1 - turn)
-
-
-def _wrapcauchy_ppf(q: Any, c: Any) -> Any:
-    first = q < 0.5
-    turn = 2 * fnp.arctan((1 - c) / (1 + c) * fnp.tan(math.pi * where(first, q, 1 - q)))
-    return where(first, turn, 2 * math.pi - turn)
+def _stretched(angle: Any, by: Any) -> Any:
+    """Return the angle from 0 to pi whose tangent is that of ``angle`` times ``by``, near pi/2 from the cotangents."""
+    first, middle = angle < math.pi / 2, fnp.abs(angle - math.pi / 2) < math.pi / 4
+    side = fnp.arctan(by * fnp.tan(where(middle, 0.0, where(first, angle, math.pi - angle))))
+    center = math.pi / 2 + fnp.arctan(fnp.tan(where(middle, angle - math.pi / 2, 0.0)) / by)
+    return where(middle, center, where(first, side, math.pi - side))
 
 
 wrapcauchy = Continuous(
@@ -320,7 +316,7 @@ wrapcauchy = Continuous(
     valid=lambda c: (c > 0) & (c < 1),
     typical=(0.5,),
     logpdf=lambda x, c: log(1 - c * c) - log(2 * math.pi * (1 + c * c - 2 * c * fnp.cos(x))),
-    cdf=_wrapcauchy_cdf,
-    ppf=_wrapcauchy_ppf,
+    cdf=lambda x, c: _stretched(x / 2, (1 + c) / (1 - c)) / math.pi,
+    ppf=lambda q, c: 2 * _stretched(math.pi * q, (1 - c) / (1 + c)),
     entropy=lambda c: log(2 * math.pi * (1 - c * c)),
 )

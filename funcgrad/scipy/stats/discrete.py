@@ -12,6 +12,7 @@ from funcgrad.graph import report_answer
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.plain_values.peeking import concrete_or_none
 from funcgrad.scipy import special as fsp
+from funcgrad.scipy.special.operations.incomplete import beta_density, gamma_density
 from funcgrad.scipy.stats.distribution import Discrete
 
 __all__ = ["bernoulli", "betabinom", "binom", "geom", "nbinom", "poisson"]
@@ -55,6 +56,7 @@ binom = Discrete(
     valid=lambda n, p: _is_count(n) & _is_share(p),
     typical=(1.0, 0.5),
     logpmf=lambda k, n, p: _log_choices(n, k) + fsp.xlogy(k, p) + fsp.xlog1py(n - k, -p),
+    pmf=lambda k, n, p: beta_density(k + 1, n - k + 1, p) / (n + 1),
     cdf=lambda k, n, p: fsp.betainc(n - k, k + 1, 1 - p),
     sf=lambda k, n, p: fsp.betainc(k + 1, n - k, p),
     mean=lambda n, p: n * p,
@@ -66,6 +68,7 @@ nbinom = Discrete(
     valid=lambda n, p: (n > 0) & (p > 0) & (p <= 1),
     typical=(1.0, 0.5),
     logpmf=lambda k, n, p: fsp.gammaln(n + k) - fsp.gammaln(k + 1) - fsp.gammaln(n) + n * log(p) + fsp.xlog1py(k, -p),
+    pmf=lambda k, n, p: beta_density(n, k + 1, p) * (p / (n + k)),
     cdf=lambda k, n, p: fsp.betainc(n, k + 1, p),
     sf=lambda k, n, p: fsp.betainc(k + 1, n, 1 - p),
     mean=lambda n, p: n * (1 - p) / p,
@@ -89,6 +92,7 @@ poisson = Discrete(
     "poisson(mu)",
     valid=lambda mu: mu >= 0,
     logpmf=lambda k, mu: fsp.xlogy(k, mu) - fsp.gammaln(k + 1) - mu,
+    pmf=lambda k, mu: gamma_density(k + 1, mu) + 0 * mu,  # NaN for infinite mu, as in SciPy
     cdf=lambda k, mu: fsp.gammaincc(k + 1, mu),
     sf=lambda k, mu: fsp.gammainc(k + 1, mu),
     mean=lambda mu: 1.0 * mu,

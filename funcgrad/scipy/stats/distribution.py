@@ -565,17 +565,22 @@ class Discrete(_Cumulative):
     @delegates_plain
     def logpmf(self, k: Any, *args: Any, **kwds: Any) -> Any:
         """Return the logarithm of ``pmf``: minus infinity outside of the support and between integers."""
-        parameters, allowed, shapes, y, high = self._begin("logpmf", k, args, kwds)
-        inside = (y >= self.low) & (y <= high) & (fnp.floor(y) == y) & fnp.isfinite(y)
-        ans = self.formulas["logpmf"](fnp.where(inside, y, float(self.low)), *shapes)
-        ans = fnp.where(inside, ans, -INF)
-        allowed = true_if_known(y == y if allowed is True else allowed & (y == y))
-        return nan_where_invalid(ans, allowed, y, *parameters.shapes)
+        return self._probability("logpmf", -INF, k, args, kwds)
 
     @delegates_plain
     def pmf(self, k: Any, *args: Any, **kwds: Any) -> Any:
         """Return the probability of ``k``."""
+        if "pmf" in self.formulas:
+            return self._probability("pmf", 0.0, k, args, kwds)
         return fnp.exp(self.logpmf(k, *args, **kwds))
+
+    def _probability(self, function: str, outside: float, k: Any, args: Any, kwds: Any) -> Any:
+        parameters, allowed, shapes, y, high = self._begin(function, k, args, kwds)
+        inside = (y >= self.low) & (y <= high) & (fnp.floor(y) == y) & fnp.isfinite(y)
+        ans = self.formulas[function](fnp.where(inside, y, float(self.low)), *shapes)
+        ans = fnp.where(inside, ans, outside)
+        allowed = true_if_known(y == y if allowed is True else allowed & (y == y))
+        return nan_where_invalid(ans, allowed, y, *parameters.shapes)
 
     def _cumulative(self, function: str, x: Any, args: Any, kwds: Any, below: float, above: float) -> Any:
         parameters, allowed, shapes, y, high = self._begin(function, x, args, kwds)

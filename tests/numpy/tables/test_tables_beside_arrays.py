@@ -52,8 +52,8 @@ def constant_tables(w):
 def groups_of_rows(w):
     f = pd.DataFrame({"a": w, "b": [1.0, 2.0, 3.0], "g": [1, 1, 2]})
     groups = f.groupby("g")
-    sums = groups.apply(lambda t: pd.Series({"u": t["a"].sum(), "v": t["b"].sum()}))
-    plain = groups.apply(lambda t: pd.Series({"u": t["b"].sum(), "v": t["b"].mean()}))
+    sums = groups.apply(lambda t: pd.Series({"u": t["a"].sum(), "v": t["b"].sum()}), include_groups=False)
+    plain = groups.apply(lambda t: pd.Series({"u": t["b"].sum(), "v": t["b"].mean()}), include_groups=False)
     windows, last = groups.rolling(2, min_periods=1), f.rolling(2, min_periods=1)
     private = hasattr(windows, "_unknown") + hasattr(last, "_unknown")
     rows = windows[["a", "b"]].sum()["a"].iloc[1] + last.b.sum().sum() * last["a"].sum().iloc[2]

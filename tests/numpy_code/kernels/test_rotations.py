@@ -1,16 +1,13 @@
 """Rigid transformations, which SciPy computes in Python since version 1.17: derivatives at no rotation, of matrices."""
 
-from importlib.util import find_spec
-
 import numpy as np
 import pytest
 import scipy.spatial.transform
-from helpers import differences
+from helpers import differences, traced
 
-from funcgrad import grad, hessian, jacfwd, jacobian, vmap
+from funcgrad import grad, hessian, jacfwd, jacobian, jacrev, vmap
 
-HAS_PYTHON_CODE = find_spec("scipy.spatial.transform._rigid_transform_xp") is not None
-Transform = scipy.spatial.transform.RigidTransform if HAS_PYTHON_CODE else None
+Transform = scipy.spatial.transform.RigidTransform
 WEIGHTS = np.cos(np.arange(16.0)).reshape(4, 4)
 POINTS = {
     "no rotation": np.array([0.0, 0.0, 0.0, 0.3, -0.5, 1.0]),
@@ -27,7 +24,7 @@ def there_and_back(v):
     return (transform.as_matrix() * WEIGHTS).sum() + turned.as_exp_coords() @ np.arange(6.0)
 
 
-@pytest.mark.parametrize("name", POINTS if HAS_PYTHON_CODE else [])
+@pytest.mark.parametrize("name", POINTS)
 def test_exponential_coordinates(name):
     v, f = POINTS[name], there_and_back
     np.testing.assert_allclose(grad(f)(v), differences(f, v, 1e-4), rtol=1e-8, atol=1e-9)
@@ -40,9 +37,29 @@ def test_exponential_coordinates(name):
     np.testing.assert_allclose(jacobian(back)(v), np.eye(6), atol=1e-12)
 
 
-@pytest.mark.parametrize("away", [0.0, 0.02] if HAS_PYTHON_CODE else [])
+@pytest.mark.parametrize("away", [0.0, 0.02])
 def test_rotation_nearest_to_a_matrix(away):
     """SciPy returns the nearest rotation, also next to a matrix that is one."""
     start = Transform.from_exp_coords(POINTS["angle 1"]).as_matrix()[:3] + away * WEIGHTS[:3]
     matrix = lambda m: Transform.from_matrix(np.concatenate([m, [[0.0, 0.0, 0.0, 1.0]]])).as_matrix()
     np.testing.assert_allclose(jacobian(matrix)(start), differences(matrix, start, 1e-4), rtol=1e-8, atol=1e-9)
+
+
+@pytest.mark.parametrize("order", [0, 1, 2])
+def test_splines_through_equal_rotations(order):
+    """Angles between equal rotations are 0, where SciPy's formulas divide by zero or stop after the first step."""
+    times, at = [0.0, 1.0, 2.5, 3.0], np.array([1.5, 2.7])
+    equal = np.tile([0.1, 0.2, 0.3], (4, 1))
+    pairs = np.repeat([[0.1, 0.2, 0.3], [0.5, 0.1, 0.2]], 2, axis=0)
+
+    def f(x):
+        rotations = scipy.spatial.transform.Rotation.from_rotvec(x)
+        found = scipy.spatial.transform.RotationSpline(times, rotations)(at, order)
+        return found.as_matrix() if order == 0 else found
+
+    for x in (equal, pairs):
+        np.testing.assert_allclose(traced(f, x), f(x), rtol=1e-12, atol=1e-12)
+        want = differences(lambda y: traced(f, y), x, 1e-3)
+        np.testing.assert_allclose(jacfwd(f)(x), want, rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(vmap(jacrev(f))(np.stack([x + 0.1, x]))[1], want, rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(jacfwd(jacrev(f))(x), differences(jacrev(f), x, 1e-3), rtol=1e-9, atol=1e-9)

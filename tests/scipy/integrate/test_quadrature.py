@@ -784,3 +784,28 @@ def test_integrands_of_large_arrays_are_evaluated_one_by_one(size, together, mon
     each = lambda p: fnp.sum(integrate.quad_vec(lambda t: fnp.exp(-p * t * data), 0.0, 1.0)[0])
     np.testing.assert_allclose(grad(each)(0.7), differences(each, 0.7), rtol=1e-8)
     assert bool(asked) == together
+
+
+ESTIMATES = {
+    "nsum": (lambda m, k: m.nsum(lambda n: k / n**2, np.array([1, 2]), 20), ("sum", "error", "nfev", "success")),
+    "tanhsinh": (
+        lambda m, k: m.tanhsinh(lambda x: np.exp(-k * x), 0.0, 1.0),
+        ("integral", "error", "nfev", "maxlevel"),
+    ),
+    "cubature": (
+        lambda m, k: m.cubature(lambda x: 1 / (0.01 + (x[:, 0] - k) ** 2), [0.0], [1.0]),
+        ("estimate", "error", "subdivisions"),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ESTIMATES)
+def test_each_example_has_its_own_error_and_counts(name):
+    integral, fields = ESTIMATES[name]
+    found = lambda k: [getattr(integral(scipy.integrate, k), field) for field in fields]
+    values = np.array([[0.3, 40.0], [0.21, 0.5]])
+    for f in (found, lambda k: vjp(found, k)[0], lambda k: jvp(found, (k,), (1.0,))[0]):
+        parts = vmap(vmap(f))(values)
+        for place in np.ndindex(2, 2):
+            for part, want in zip(parts, found(values[place]), strict=True):
+                np.testing.assert_allclose(part[place], want, rtol=1e-12, atol=1e-15, strict=True)

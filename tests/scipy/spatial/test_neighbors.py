@@ -9,7 +9,7 @@ from helpers import differences
 from scipy.spatial import ConvexHull, KDTree, cKDTree
 
 from funcgrad import grad, hessian, jacfwd, jacrev, jit, vjp, vmap
-from funcgrad.errors import ConcretizationError, ShapeError
+from funcgrad.errors import ConcretizationError, InputError, ShapeError
 from funcgrad.scipy import spatial
 
 RNG = np.random.default_rng(4)
@@ -101,8 +101,22 @@ def test_invalid_calls_raise():
     with pytest.raises(ShapeError, match="2 long"):
         grad(lambda x: TREE.query(x)[0].sum())(np.ones((2, 3)))
     with pytest.raises(AttributeError, match="count_neighbors of traced points"):
-        grad(lambda x: spatial.KDTree(x).count_neighbors(TREE, 0.3) * x.sum())(X)
-    assert spatial.KDTree(POINTS).count_neighbors(TREE, 0.3) == TREE.count_neighbors(TREE, 0.3)
+        vmap(lambda x: spatial.KDTree(x).count_neighbors(TREE, 0.3))(np.stack([X, X + 1.0]))
+    for call in (lambda x: TREE.sparse_distance_matrix(cKDTree(x), 0.3), lambda x: TREE.count_neighbors(TREE, x[0, 0])):
+        with pytest.raises(InputError, match="traced points, or weights"):
+            grad(lambda x, call=call: call(x) * x.sum())(X)
+
+
+@pytest.mark.parametrize("name", ["count_neighbors", "query_ball_tree"])
+def test_neighbors_in_two_trees_are_constants(name):
+    want = getattr(TREE, name)(cKDTree(X), 0.3)
+    traced = lambda x: KDTree(POINTS + 0 * x[0, 0])
+    for call in (lambda x: getattr(TREE, name)(cKDTree(x), 0.3), lambda x: getattr(traced(x), name)(KDTree(x), 0.3)):
+        found = []
+        slope = grad(lambda x, call=call, found=found: (found.append(call(x)), x.sum())[1])(X)
+        np.testing.assert_array_equal(slope, np.ones((4, 2)))
+        assert call(X) == found[-1] == want
+    assert getattr(spatial.KDTree(POINTS), name)(TREE, 0.3) == getattr(TREE, name)(TREE, 0.3)
 
 
 def test_copies_of_trees_and_hulls():

@@ -1,5 +1,7 @@
 """Orthogonal polynomials, Legendre functions and spherical harmonics: against mpmath, low degrees, the poles."""
 
+import math
+
 import mpmath as mp
 import numpy as np
 import pytest
@@ -7,7 +9,7 @@ import scipy.special
 from helpers import differences
 
 import funcgrad.scipy.special as fsp
-from funcgrad import grad, hessian, jacfwd, jvp
+from funcgrad import grad, hessian, jacfwd, jvp, vmap
 from funcgrad.errors import ConversionError, NotDifferentiableError
 
 SIMPLE = {
@@ -211,3 +213,18 @@ def test_parameters_near_the_least_one(name):
             want = [float(mp.diff(lambda a, n=n: reference(n, a, *others, mp.mpf("0.4")), near, k)) for k in (1, 2)]
         first = grad(lambda a, n=n: of(n, a, *others, 0.4))
         np.testing.assert_allclose([first(a), grad(first)(a)], want, rtol=1e-9, atol=1e-10, err_msg=f"{n} {a}")
+
+
+@pytest.mark.parametrize(("m", "v"), [(m, v) for m in (0, 2, -2, 4) for v in range(5) if m + v >= 0])
+def test_legendre_functions_at_the_ends(m, v):
+    """A Legendre function of even order is a polynomial."""
+    order = abs(m)
+    factor = math.factorial(v - order) / math.factorial(v + order) if m < 0 else 1.0
+    legendre = np.polynomial.Legendre.basis(v).convert(kind=np.polynomial.Polynomial)
+    want = factor * np.polynomial.Polynomial([1, 0, -1]) ** (order // 2) * legendre.deriv(order)
+    f = lambda x: scipy.special.lpmv(m, v, x)
+    points = np.array([-1.0, 0.3, 1.0])
+    np.testing.assert_allclose(vmap(f)(points), want(points), rtol=1e-12, atol=1e-12)
+    for slope, n in ((jacfwd(f), 1), (grad(f), 1), (jacfwd(grad(f)), 2)):
+        np.testing.assert_allclose(vmap(slope)(points), want.deriv(n)(points), rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(slope(1.0), want.deriv(n)(1.0), rtol=1e-12, atol=1e-12)

@@ -21,8 +21,10 @@ from funcgrad.backend import dtype_of
 from funcgrad.kinds import elementwise
 from funcgrad.kinds.rules import Operation
 from funcgrad.optional import import_scipy, private_special, special
-from funcgrad.primitives.comparison import equal, greater, less, logical_and, where
+from funcgrad.primitives.arithmetic import absolute, power
+from funcgrad.primitives.comparison import equal, floor, greater, less, logical_and, where
 from funcgrad.primitives.elementwise import exp, sin, sqrt
+from funcgrad.scipy.special.operations.gamma_functions import poch
 from funcgrad.scipy.special.operations.partials import (
     analytic,
     in_double,
@@ -296,8 +298,26 @@ eval_jacobi: Operation = _polynomial("eval_jacobi", 2)
 
 def _lpmv_slope(x: Any, y: Any, z: Any) -> Any:
     """Return ``((v + m) * P[v-1] - v * z * P[v]) / (1 - z**2)``, DLMF 14.10.5. SciPy has NaN for P[v-1] at m = -v."""
-    below = lpmv(where(equal(y + x, 0), 0.0, x), y - 1, z)
-    return ((y + x) * below - y * z * lpmv(x, y, z)) / ((1 - z) * (1 + z))
+    end = equal(absolute(z), 1)
+    inner = where(end, 0.5, z) if may_hold(end) else z
+    below = lpmv(where(equal(y + x, 0), 0.0, x), y - 1, inner)
+    slope = ((y + x) * below - y * inner * lpmv(x, y, inner)) / ((1 - inner) * (1 + inner))
+    return where(end, _lpmv_slope_at_end(x, y, where(end, z, 0.5)), slope) if may_hold(end) else slope
+
+
+def _lpmv_slope_at_end(m: Any, v: Any, z: Any) -> Any:
+    """Return the slope of ``(1 - z**2)**(m/2)`` times a Gegenbauer polynomial, which is P: DLMF 14.3.21, 14.9.3."""
+    order = absolute(m)
+    degree = where(less(v, -0.5), -1.0 - v, v) - order
+    nothing = logical_and(less(degree, 0), equal(degree, floor(degree)))
+    n, order = where(nothing, 0.0, degree), where(nothing, 0.0, order)
+    flat, steep = [eval_gegenbauer(n, order + 0.5, z, orders=(0, 0, k)) for k in (0, 1)]
+    square, half = (1 - z) * (1 + z), 0.5 * order
+    bend = where(equal(order, 0), 0.0, order * z * power(square, where(equal(order, 0), 1.0, half) - 1))
+    below = less(m, 0)
+    factor = poch(0.5, order) * power(where(below, 2.0, -2.0), order)
+    share = 1 / where(below, poch(n + 1, where(below, 2 * order, 0.0)), 1.0)
+    return where(nothing, 0.0, factor * share) * (power(square, half) * steep - bend * flat)
 
 
 #: ``lpmv(m, v, z)``: SciPy's associated Legendre function of order m and degree v, with the phase (-1)**m.

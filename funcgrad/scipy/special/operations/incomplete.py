@@ -105,7 +105,7 @@ def _slope_of_beta(a: Any, b: Any, x: Any, ans: Any) -> Any:
 def _edge_slope(a: Any, b: Any, x: Any) -> Any:
     """Return the slope of the density at x = 0."""
     above = greater(a, 1)
-    steeper = (a + b - 1) * beta_density(where(above, a - 1, 1), b, x)
+    steeper = (a + b - 1) * beta_density(where(above, a - 1, 1), b, x) - (b - 1) / (1 - x) * beta_density(a, b, x)
     level = where(equal(a, 1), -b * (b - 1) * power(1 - x, b - 2), -math.inf)
     return where(above, steeper, level)
 
