@@ -44,6 +44,7 @@ from funcgrad.numpy_code.kernels.minima import MINIMA
 from funcgrad.numpy_code.kernels.numbers_apart import NUMBERS_APART
 from funcgrad.numpy_code.kernels.radial import RADIAL
 from funcgrad.numpy_code.kernels.random_variables import RANDOM_VARIABLE_WRAPPERS, RANDOM_VARIABLES
+from funcgrad.numpy_code.kernels.resampling import RESAMPLING
 from funcgrad.numpy_code.kernels.rotations import ROTATIONS, with_all_steps
 from funcgrad.numpy_code.kernels.scikit_learn import SCIKIT_LEARN, SCIKIT_LEARN_WRAPPERS
 from funcgrad.numpy_code.kernels.signals import SIGNALS, periodogram_at_any_phase, response_without_roots
@@ -517,6 +518,7 @@ _WRAPPERS: dict[tuple[str, str], Callable[[Any], Callable[..., Any]]] = {
     ("scipy.stats._multivariate", "_PSD.__init__"): with_triangular_factor,
     ("scipy.stats._qmvnt", "_qauto"): integral_of_normals,
     ("scipy.stats._stats_py", "_var"): _constant_of_one,
+    **RESAMPLING,
     ("scipy.stats._stats_py", "expectile"): _expectile_of_numbers,
     ("scipy.stats._stats_py", "wasserstein_distance_nd"): distance_of_points,
     ("scipy.stats._stats_py", "zmap"): _zmap_omitting_nans,
