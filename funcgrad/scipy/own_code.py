@@ -7,6 +7,7 @@ the functions that SciPy has compiled, those that run twice as fast when written
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import wraps
 from inspect import cleandoc, signature
 from typing import Any, Concatenate, ParamSpec, TypeVar
@@ -14,7 +15,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import numpy as np
 
 from funcgrad.core import is_in_transform
-from funcgrad.errors import InputError
+from funcgrad.errors import InputError, MissingExtraError
 from funcgrad.numpy.function_tables import function_table
 from funcgrad.numpy.plain_values.peeking import is_plain
 from funcgrad.numpy_code import run_anywhere
@@ -79,6 +80,20 @@ def rebuilt(home: str, name: str) -> Callable[..., Any]:
     return call
 
 
+def missing_name(home: str, name: str) -> AttributeError:
+    """Return the error for a name that ``funcgrad.scipy`` lacks: transforms take SciPy's functions as they are.
+
+    Example:
+        >>> print(missing_name("stats", "entropy"))
+        module 'funcgrad.scipy.stats' has no attribute 'entropy'. Use scipy.stats.entropy itself, also in transforms.
+    """
+    text = f"module 'funcgrad.scipy.{home}' has no attribute {name!r}"
+    with suppress(MissingExtraError):
+        if not name.startswith("_") and hasattr(import_scipy(f"{home}.{name}", f"scipy.{home}"), name):
+            text += f". Use scipy.{home}.{name} itself, also in transforms."
+    return AttributeError(text, name=name)
+
+
 def own_code(
     home: str, names: dict[str, Any], other: Callable[[str], Any] | None = None
 ) -> tuple[list[str], Callable[[str], Any]]:
@@ -99,7 +114,7 @@ def own_code(
         if name not in OWN_CODE[home]:
             if other is not None:
                 return other(name)
-            raise AttributeError(f"module 'funcgrad.scipy.{home}' has no attribute {name!r}", name=name)
+            raise missing_name(home, name)
         found = names[name] = rebuilt(home, name)
         return found
 

@@ -11,7 +11,6 @@ Example:
     array([2., 2., 2.])
 """
 
-import sys
 from typing import Any
 
 from funcgrad.optional import import_scipy
@@ -19,7 +18,7 @@ from funcgrad.scipy.fft import fourier, hankel, trigonometric
 from funcgrad.scipy.fft.fourier import *
 from funcgrad.scipy.fft.hankel import *
 from funcgrad.scipy.fft.trigonometric import *
-from funcgrad.scipy.own_code import own_code
+from funcgrad.scipy.own_code import missing_name, own_code
 
 __all__: list[str] = []
 __all__ += fourier.__all__
@@ -33,12 +32,7 @@ _SCIPY_ONLY = ("fhtoffset", "get_workers", "set_workers")
 def _other(name: str) -> Any:
     if name in _SCIPY_ONLY:
         return getattr(import_scipy(f"scipy.fft.{name}", "scipy.fft"), name)
-    raise AttributeError(
-        f"funcgrad.scipy.fft: there is no function of this name, got {name!r}. help(funcgrad.scipy.fft) lists "
-        "its functions.",
-        name=name,
-        obj=sys.modules[__name__],
-    )
+    raise missing_name("fft", name)
 
 
 _listed, __getattr__ = own_code("fft", globals(), _other)

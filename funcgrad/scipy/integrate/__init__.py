@@ -19,7 +19,7 @@ from funcgrad.scipy.integrate.elementwise import *
 from funcgrad.scipy.integrate.lsoda import *
 from funcgrad.scipy.integrate.ode import *
 from funcgrad.scipy.integrate.sampled import *
-from funcgrad.scipy.own_code import own_code
+from funcgrad.scipy.own_code import missing_name, own_code
 
 __all__: list[str] = []
 __all__ += adaptive.__all__
@@ -40,7 +40,7 @@ def _other(name: str) -> Any:
         return import_scipy("integrate.OdeResult", "scipy.integrate._ivp.ivp").OdeResult
     if name in _CLASSES:
         return getattr(import_scipy(f"integrate.{name}", "scipy.integrate"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    raise missing_name("integrate", name)
 
 
 _listed, __getattr__ = own_code("integrate", globals(), _other)

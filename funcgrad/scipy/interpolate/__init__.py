@@ -9,12 +9,19 @@ Example:
     np.float64(2.6)
 """
 
+from typing import Any
+
 from funcgrad.scipy.interpolate import curves, regular, scattered
 from funcgrad.scipy.interpolate.curves import *
 from funcgrad.scipy.interpolate.regular import *
 from funcgrad.scipy.interpolate.scattered import *
+from funcgrad.scipy.own_code import missing_name
 
 __all__: list[str] = []
 __all__ += curves.__all__
 __all__ += regular.__all__
 __all__ += scattered.__all__
+
+
+def __getattr__(name: str) -> Any:
+    raise missing_name("interpolate", name)

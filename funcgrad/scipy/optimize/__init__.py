@@ -10,7 +10,6 @@ Example:
     np.float64(0.083333333)
 """
 
-import sys
 from typing import Any
 
 from funcgrad.optional import import_scipy
@@ -20,6 +19,7 @@ from funcgrad.scipy.optimize.minima import *
 from funcgrad.scipy.optimize.programs import *
 from funcgrad.scipy.optimize.scalar import *
 from funcgrad.scipy.optimize.systems import *
+from funcgrad.scipy.own_code import missing_name
 
 __all__: list[str] = ["elementwise"]
 __all__ += fitting.__all__
@@ -28,17 +28,6 @@ __all__ += programs.__all__
 __all__ += scalar.__all__
 __all__ += systems.__all__
 
-#: Replacements for functions of ``scipy.optimize`` that this module lacks.
-_INSTEAD = {
-    "approx_fprime": "funcgrad.grad, which is exact",
-    "check_grad": "funcgrad.check_grads",
-    "fmin": "minimize with method 'Nelder-Mead'",
-    "fmin_bfgs": "minimize with method 'BFGS'",
-    "fmin_cg": "minimize with method 'CG'",
-    "fmin_l_bfgs_b": "minimize with method 'L-BFGS-B'",
-    "leastsq": "least_squares with method 'lm'",
-}
-
 
 def __getattr__(name: str) -> Any:
     """Return SciPy's class of this name: classes of bounds, constraints and results need no derivatives."""
@@ -46,9 +35,4 @@ def __getattr__(name: str) -> Any:
         theirs = getattr(import_scipy("optimize", "scipy.optimize"), name, None)
         if isinstance(theirs, type):
             return theirs
-    hint = f" Take {_INSTEAD[name]}." if name in _INSTEAD else " help(funcgrad.scipy.optimize) lists its functions."
-    raise AttributeError(
-        f"funcgrad.scipy.optimize: there is no differentiable function of this name, got {name!r}.{hint}",
-        name=name,
-        obj=sys.modules[__name__],
-    )
+    raise missing_name("optimize", name)

@@ -8,11 +8,10 @@ Example:
     np.float64(1.0)
 """
 
-import sys
 from typing import Any
 
 from funcgrad.optional import import_scipy
-from funcgrad.scipy.own_code import own_code
+from funcgrad.scipy.own_code import missing_name, own_code
 from funcgrad.scipy.signal import filters, spectra
 from funcgrad.scipy.signal.filters import *
 from funcgrad.scipy.signal.spectra import *
@@ -25,7 +24,7 @@ __all__ += spectra.__all__
 def _other(name: str) -> Any:
     if name == "windows":
         return import_scipy("signal.windows", "scipy.signal.windows")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name, obj=sys.modules[__name__])
+    raise missing_name("signal", name)
 
 
 _listed, __getattr__ = own_code("signal", globals(), _other)

@@ -11,9 +11,16 @@ Example:
     array([ 0.125, -0.25 , -0.25 ])
 """
 
+from typing import Any
+
+from funcgrad.scipy.own_code import missing_name
 from funcgrad.scipy.sparse import construction, linalg, matrices
 from funcgrad.scipy.sparse.construction import *
 from funcgrad.scipy.sparse.matrices import *
 
 __all__ = ["linalg"]
 __all__ += matrices.__all__ + construction.__all__
+
+
+def __getattr__(name: str) -> Any:
+    raise missing_name("sparse", name)

@@ -9,8 +9,15 @@ Example:
            [ 0.6,  0.8]])
 """
 
+from typing import Any
+
+from funcgrad.scipy.own_code import missing_name
 from funcgrad.scipy.spatial import distance, transform
 from funcgrad.scipy.spatial.hulls import ConvexHull, Delaunay
 from funcgrad.scipy.spatial.neighbors import KDTree, cKDTree
 
 __all__ = ["ConvexHull", "Delaunay", "KDTree", "cKDTree", "distance", "transform"]
+
+
+def __getattr__(name: str) -> Any:
+    raise missing_name("spatial", name)

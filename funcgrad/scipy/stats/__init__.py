@@ -13,6 +13,9 @@ Example:
     np.float64(-0.229637)
 """
 
+from typing import Any
+
+from funcgrad.scipy.own_code import missing_name
 from funcgrad.scipy.stats import continuous, discrete, multivariate, shaped
 from funcgrad.scipy.stats.continuous import *
 from funcgrad.scipy.stats.discrete import *
@@ -24,3 +27,7 @@ __all__ += continuous.__all__
 __all__ += discrete.__all__
 __all__ += multivariate.__all__
 __all__ += shaped.__all__
+
+
+def __getattr__(name: str) -> Any:
+    raise missing_name("stats", name)
