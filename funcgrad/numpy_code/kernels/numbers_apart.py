@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import partial
+from functools import partial, wraps
 from inspect import BoundArguments, Signature, signature
 from typing import Any
 
@@ -20,6 +20,7 @@ from funcgrad.core import Tracer
 from funcgrad.errors import NotDifferentiableError
 from funcgrad.numpy.plain_values.hints import user_line
 from funcgrad.numpy.plain_values.peeking import any_true
+from funcgrad.numpy_code.conversions import holds_traced
 from funcgrad.numpy_code.examples import with_example_loop
 from funcgrad.numpy_code.own import own
 from funcgrad.optional import import_scipy
@@ -194,6 +195,41 @@ def _bilinear(built: Callable[..., Any]) -> Callable[..., Any]:
 
     bilinear.__module__ = __name__
     return bilinear
+
+
+def _linear_in_numerator(built: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap a function that is linear in the coefficients of a numerator, and drops those at its ends that are 0.
+
+    The derivative is that in coefficients that are 1 more.
+    """
+
+    @wraps(built)
+    def call(num: Any, den: Any, *args: Any, **options: Any) -> Any:
+        num = fnp.atleast_1d(num) if holds_traced([num]) else num
+        if not isinstance(num, Tracer) or not (_is_apart(num[..., 0], 0) or _is_apart(num[..., -1], 0)):
+            return built(num, den, *args, **options)
+        fixed = own("transforms.stopping").stop_gradient(num)
+        found, moved, still = [built(x, den, *args, **options) for x in (fixed, num + 1.0, fixed + 1.0)]
+        return tuple([x + (a - b) if x.shape == a.shape else x for x, a, b in zip(found, moved, still, strict=True)])
+
+    call.__module__ = __name__
+    return call
+
+
+def _whole_numerator(built: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap ``TransferFunction.__init__``, which drops leading coefficients of 0: traced ones stay."""
+
+    def init(self: Any, *system: Any, **options: Any) -> None:
+        built(self, *system, **options)
+        num = fnp.asarray(system[0]) if len(system) == 2 and holds_traced(system[:1]) else None
+        cut = 0 if num is None or not num.ndim else num.shape[-1] - self.num.shape[-1]
+        kept = min(cut, len(self.den) - self.num.shape[-1])
+        if kept > 0:
+            first = num[..., cut - kept : cut] / fnp.trim_zeros(fnp.atleast_1d(system[1]), "f")[0]
+            self.num = fnp.concatenate([first.reshape(*self.num.shape[:-1], kept), self.num], axis=-1)
+
+    init.__module__ = __name__
+    return init
 
 
 def _initial_conditions(built: Callable[..., Any]) -> Callable[..., Any]:
@@ -458,8 +494,11 @@ NUMBERS_APART: dict[tuple[str, str], Callable[[Any], Callable[..., Any]]] = {
     ("scipy.interpolate._polyint", "BarycentricInterpolator._evaluate"): _polynomial_at_nodes,
     ("scipy.signal._filter_design", "bilinear"): _bilinear,
     ("scipy.signal._filter_design", "lp2hp"): _highpass,
+    ("scipy.signal._lti_conversion", "tf2ss"): _linear_in_numerator,
+    ("scipy.signal._ltisys", "TransferFunction.__init__"): _whole_numerator,
     ("scipy.signal._ltisys", "lsim"): _response,
     ("scipy.signal._signaltools", "lfiltic"): _initial_conditions,
+    **{("scipy.signal._signaltools", name): _linear_in_numerator for name in ("residue", "residuez")},
     ("scipy.special._orthogonal", "roots_gegenbauer"): _roots,
     ("scipy.special._orthogonal", "roots_jacobi"): _roots,
     ("scipy.spatial._kdtree", "minkowski_distance"): partial(_distance, root=True),
