@@ -232,6 +232,31 @@ def _whole_numerator(built: Callable[..., Any]) -> Callable[..., Any]:
     return init
 
 
+def _hankel_coefficients(built: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap ``fhtcoeff``, which computes logarithms of gamma functions at poles, and then replaces the result."""
+
+    def fhtcoeff(n: int, dln: Any, mu: Any, offset: Any = 0.0, bias: Any = 0.0, inverse: bool = False) -> Any:
+        special, stop_gradient = own("scipy.special"), own("transforms.stopping").stop_gradient
+        upper, lower = [(mu + 1.0 + sign * bias) / 2 for sign in (1, -1)]
+        pole, other = [(x <= 0) & (x == fnp.floor(x)) for x in (upper, lower)]
+        if not holds_traced((dln, mu, offset, bias)) or not any(any_true(lambda p: p, p) for p in (pole, other)):
+            return built(n, dln, mu, offset, bias, inverse)
+        y = np.pi * np.arange(1, n // 2 + 1) / (n * dln)
+        over, under = [special.loggamma(x + 1j * y) for x in (upper, lower)]
+        angle = over.imag + under.imag + 2 * y * (math.log(2) - offset)
+        rest = fnp.exp(over.real - under.real + math.log(2) * bias) * fnp.exp(1j * angle)
+        first = built(n, *map(stop_gradient, (dln, mu, offset, bias)), inverse)[:1]
+        if any_true(lambda p: p, pole):  # SciPy's 0 or infinity there has no derivative in mu and bias
+            first = first + fnp.sqrt(upper - stop_gradient(upper))
+        else:
+            quotient = 2.0**bias * special.gamma(upper) * special.rgamma(lower)
+            first = first + (quotient - stop_gradient(quotient))
+        last = rest[-1:].real + 0j if n % 2 == 0 else rest[-1:]
+        return fnp.concatenate([first, rest[:-1], last])
+
+    return with_example_loop(fhtcoeff, "scipy.fft.fht")
+
+
 def _initial_conditions(built: Callable[..., Any]) -> Callable[..., Any]:
     """Wrap ``lfiltic``, which divides by a first coefficient that is not 1."""
 
@@ -490,6 +515,7 @@ def _roots(built: Callable[..., Any]) -> Callable[..., Any]:
 
 #: Wrappers of rebuilt functions of SciPy.
 NUMBERS_APART: dict[tuple[str, str], Callable[[Any], Callable[..., Any]]] = {
+    ("scipy.fft._fftlog_backend", "fhtcoeff"): _hankel_coefficients,
     ("scipy.interpolate._bary_rational", "_BarycentricRational.__call__"): _rational_at_nodes,
     ("scipy.interpolate._polyint", "BarycentricInterpolator._evaluate"): _polynomial_at_nodes,
     ("scipy.signal._filter_design", "bilinear"): _bilinear,

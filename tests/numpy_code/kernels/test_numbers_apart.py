@@ -51,6 +51,9 @@ APART = {
     "scipy.linalg.norm": (lambda p, x: scipy.linalg.norm(x, p), (1.0, 2.0), X),
     "fht": (lambda p, x: scipy.fft.fht(x, 0.3, 0.5, bias=p), (0.0,), X),
     "ifht": (lambda p, x: scipy.fft.ifht(x, 0.3, 0.5, offset=0.2, bias=p), (0.0,), X),
+    "fht at a pole of mu": (lambda p, x: scipy.fft.fht(x, 0.3, p, bias=1.0), (0.0,), X),
+    "fht at a pole of bias": (lambda p, x: scipy.fft.fht(x, 0.3, 0.0, 0.2, p), (1.0, 3.0), X),
+    "distance of points of fht": (lambda p, x: scipy.fft.fht(x, p, 0.0, 0.2, 1.0), (0.3,), X),
     "upfirdn": (lambda p, x: scipy.signal.upfirdn(x[:4], x, up=2, cval=p), (0.0,), X),
     **{
         f"{name} of mode {mode}": (
