@@ -205,8 +205,10 @@ def _linear_in_numerator(built: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(built)
     def call(num: Any, den: Any, *args: Any, **options: Any) -> Any:
-        num = fnp.atleast_1d(num) if holds_traced([num]) else num
-        if not isinstance(num, Tracer) or not (_is_apart(num[..., 0], 0) or _is_apart(num[..., -1], 0)):
+        if not holds_traced([num]):
+            return built(num, den, *args, **options)
+        num = fnp.atleast_1d(num)
+        if not (_is_apart(num[..., 0], 0) or _is_apart(num[..., -1], 0)):
             return built(num, den, *args, **options)
         fixed = own("transforms.stopping").stop_gradient(num)
         found, moved, still = [built(x, den, *args, **options) for x in (fixed, num + 1.0, fixed + 1.0)]
@@ -221,8 +223,10 @@ def _whole_numerator(built: Callable[..., Any]) -> Callable[..., Any]:
 
     def init(self: Any, *system: Any, **options: Any) -> None:
         built(self, *system, **options)
-        num = fnp.asarray(system[0]) if len(system) == 2 and holds_traced(system[:1]) else None
-        cut = 0 if num is None or not num.ndim else num.shape[-1] - self.num.shape[-1]
+        if len(system) != 2 or not holds_traced(system[:1]):
+            return
+        num = fnp.atleast_1d(system[0])
+        cut = num.shape[-1] - self.num.shape[-1]
         kept = min(cut, len(self.den) - self.num.shape[-1])
         if kept > 0:
             first = num[..., cut - kept : cut] / fnp.trim_zeros(fnp.atleast_1d(system[1]), "f")[0]
