@@ -281,3 +281,11 @@ def test_lombscargle_at_the_frequencies_of_an_fft(options):
         want = differences(f if order == 1 else jacfwd(f), 0.0)
         np.testing.assert_allclose(derivative(0.0), want, rtol=1e-7, atol=1e-7)
         np.testing.assert_allclose(vmap(derivative)(np.array([0.3, 0.0]))[1], derivative(0.0), rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore::numpy.exceptions.ComplexWarning")
+def test_savgol_filter_drops_the_imaginary_part():
+    f = lambda x: scipy.signal.savgol_filter(x, 5, 2)
+    x = X[0] + 1j * X[1]
+    np.testing.assert_allclose(traced(f, x), f(x), rtol=1e-12, strict=True)
+    np.testing.assert_array_equal(jvp(f, (x,), (1j * x,))[1], jvp(f, (x,), (-X[1] + 0j,))[1])

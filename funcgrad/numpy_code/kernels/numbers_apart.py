@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import partial
+from functools import partial, wraps
 from inspect import BoundArguments, Signature, signature
 from typing import Any
 
@@ -20,6 +20,7 @@ from funcgrad.core import Tracer
 from funcgrad.errors import NotDifferentiableError
 from funcgrad.numpy.plain_values.hints import user_line
 from funcgrad.numpy.plain_values.peeking import any_true
+from funcgrad.numpy_code.conversions import holds_traced
 from funcgrad.numpy_code.examples import with_example_loop
 from funcgrad.numpy_code.own import own
 from funcgrad.optional import import_scipy
@@ -196,6 +197,70 @@ def _bilinear(built: Callable[..., Any]) -> Callable[..., Any]:
 
     bilinear.__module__ = __name__
     return bilinear
+
+
+def _linear_in_numerator(built: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap a function that is linear in the coefficients of a numerator, and drops those at its ends that are 0.
+
+    The derivative is that in coefficients that are 1 more.
+    """
+
+    @wraps(built)
+    def call(num: Any, den: Any, *args: Any, **options: Any) -> Any:
+        if not holds_traced([num]):
+            return built(num, den, *args, **options)
+        num = fnp.atleast_1d(num)
+        if not (_is_apart(num[..., 0], 0) or _is_apart(num[..., -1], 0)):
+            return built(num, den, *args, **options)
+        fixed = own("transforms.stopping").stop_gradient(num)
+        found, moved, still = [built(x, den, *args, **options) for x in (fixed, num + 1.0, fixed + 1.0)]
+        return tuple([x + (a - b) if x.shape == a.shape else x for x, a, b in zip(found, moved, still, strict=True)])
+
+    call.__module__ = __name__
+    return call
+
+
+def _whole_numerator(built: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap ``TransferFunction.__init__``, which drops leading coefficients of 0: traced ones stay."""
+
+    def init(self: Any, *system: Any, **options: Any) -> None:
+        built(self, *system, **options)
+        if len(system) != 2 or not holds_traced(system[:1]):
+            return
+        num = fnp.atleast_1d(system[0])
+        cut = num.shape[-1] - self.num.shape[-1]
+        kept = min(cut, len(self.den) - self.num.shape[-1])
+        if kept > 0:
+            first = num[..., cut - kept : cut] / fnp.trim_zeros(fnp.atleast_1d(system[1]), "f")[0]
+            self.num = fnp.concatenate([first.reshape(*self.num.shape[:-1], kept), self.num], axis=-1)
+
+    init.__module__ = __name__
+    return init
+
+
+def _hankel_coefficients(built: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap ``fhtcoeff``, which computes logarithms of gamma functions at poles, and then replaces the result."""
+
+    def fhtcoeff(n: int, dln: Any, mu: Any, offset: Any = 0.0, bias: Any = 0.0, inverse: bool = False) -> Any:
+        special, stop_gradient = own("scipy.special"), own("transforms.stopping").stop_gradient
+        upper, lower = [(mu + 1.0 + sign * bias) / 2 for sign in (1, -1)]
+        pole, other = [(x <= 0) & (x == fnp.floor(x)) for x in (upper, lower)]
+        if not holds_traced((dln, mu, offset, bias)) or not any(any_true(lambda p: p, p) for p in (pole, other)):
+            return built(n, dln, mu, offset, bias, inverse)
+        y = np.pi * np.arange(1, n // 2 + 1) / (n * dln)
+        over, under = [special.loggamma(x + 1j * y) for x in (upper, lower)]
+        angle = over.imag + under.imag + 2 * y * (math.log(2) - offset)
+        rest = fnp.exp(over.real - under.real + math.log(2) * bias) * fnp.exp(1j * angle)
+        first = built(n, *map(stop_gradient, (dln, mu, offset, bias)), inverse)[:1]
+        if any_true(lambda p: p, pole):  # SciPy's 0 or infinity there has no derivative in mu and bias
+            first = first + fnp.sqrt(upper - stop_gradient(upper))
+        else:
+            quotient = 2.0**bias * special.gamma(upper) * special.rgamma(lower)
+            first = first + (quotient - stop_gradient(quotient))
+        last = rest[-1:].real + 0j if n % 2 == 0 else rest[-1:]
+        return fnp.concatenate([first, rest[:-1], last])
+
+    return with_example_loop(fhtcoeff, "scipy.fft.fht")
 
 
 def _initial_conditions(built: Callable[..., Any]) -> Callable[..., Any]:
@@ -458,12 +523,16 @@ def _roots(built: Callable[..., Any]) -> Callable[..., Any]:
 
 #: Wrappers of rebuilt functions of SciPy.
 NUMBERS_APART: dict[tuple[str, str], Callable[[Any], Callable[..., Any]]] = {
+    ("scipy.fft._fftlog_backend", "fhtcoeff"): _hankel_coefficients,
     ("scipy.interpolate._bary_rational", "_BarycentricRational.__call__"): _rational_at_nodes,
     ("scipy.interpolate._polyint", "BarycentricInterpolator._evaluate"): _polynomial_at_nodes,
     ("scipy.signal._filter_design", "bilinear"): _bilinear,
     ("scipy.signal._filter_design", "lp2hp"): _highpass,
+    ("scipy.signal._lti_conversion", "tf2ss"): _linear_in_numerator,
+    ("scipy.signal._ltisys", "TransferFunction.__init__"): _whole_numerator,
     ("scipy.signal._ltisys", "lsim"): _response,
     ("scipy.signal._signaltools", "lfiltic"): _initial_conditions,
+    **{("scipy.signal._signaltools", name): _linear_in_numerator for name in ("residue", "residuez")},
     ("scipy.special._orthogonal", "roots_gegenbauer"): _roots,
     ("scipy.special._orthogonal", "roots_jacobi"): _roots,
     ("scipy.spatial._kdtree", "minkowski_distance"): partial(_distance, root=True),

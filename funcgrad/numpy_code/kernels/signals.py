@@ -165,7 +165,7 @@ def _periodogram(data: tuple[Any, ...], turned: Any, normalize: Any, floating_me
     determinant = cc * ss - cs * cs
     a, b = (ss * yc - cs * ys) / determinant, (cc * ys - cs * yc) / determinant
     if normalize == "amplitude":
-        found = (a + 1j * b) * np.exp(1j * turned)
+        found = (a + 1j * b) * fnp.exp(1j * turned)
     elif normalize in ("normalize", True):
         found = (a * yc + b * ys) / (weights @ (y * y))
     else:

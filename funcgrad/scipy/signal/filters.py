@@ -266,7 +266,7 @@ def savgol_filter(
     """
     if window_length % 2 == 0:
         raise InputError(f"signal.savgol_filter: window_length must be odd for traced values, got {window_length}.")
-    x = fnp.moveaxis(as_inexact(x), axis, -1)
+    x = fnp.moveaxis(fnp.real(as_inexact(x)), axis, -1)  # SciPy drops the imaginary part too
     n, half = backend.shape_of(x)[-1], window_length // 2
     # each row computes one sample of a smoothed window from the whole window
     rows = savgol_filter(np.eye(window_length), window_length, polyorder, deriv, axis=0)

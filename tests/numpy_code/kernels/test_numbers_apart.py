@@ -18,8 +18,12 @@ from helpers import at_least, differences
 from funcgrad import grad, jacrev, jvp, vjp, vmap
 from funcgrad.errors import NotDifferentiableError
 
-# SciPy 1.18 deprecates the distances of its module of trees.
-pytestmark = pytest.mark.filterwarnings("ignore:.minkowski_distance:DeprecationWarning")
+pytestmark = [
+    # SciPy 1.18 deprecates the distances of its module of trees
+    pytest.mark.filterwarnings("ignore:.minkowski_distance:DeprecationWarning"),
+    # SciPy warns of leading coefficients that are 0
+    pytest.mark.filterwarnings("ignore:Badly conditioned filter coefficients"),
+]
 X = np.random.default_rng(0).uniform(0.5, 1.5, 9)
 SIGNED = X - 1.0
 OBSERVED = np.array([12.0, 18.0, 0.0, 10.0, 25.0])
@@ -47,6 +51,9 @@ APART = {
     "scipy.linalg.norm": (lambda p, x: scipy.linalg.norm(x, p), (1.0, 2.0), X),
     "fht": (lambda p, x: scipy.fft.fht(x, 0.3, 0.5, bias=p), (0.0,), X),
     "ifht": (lambda p, x: scipy.fft.ifht(x, 0.3, 0.5, offset=0.2, bias=p), (0.0,), X),
+    "fht at a pole of mu": (lambda p, x: scipy.fft.fht(x, 0.3, p, bias=1.0), (0.0,), X),
+    "fht at a pole of bias": (lambda p, x: scipy.fft.fht(x, 0.3, 0.0, 0.2, p), (1.0, 3.0), X),
+    "distance of points of fht": (lambda p, x: scipy.fft.fht(x, p, 0.0, 0.2, 1.0), (0.3,), X),
     "upfirdn": (lambda p, x: scipy.signal.upfirdn(x[:4], x, up=2, cval=p), (0.0,), X),
     **{
         f"{name} of mode {mode}": (
@@ -59,6 +66,11 @@ APART = {
         for name in ("convolve2d", "correlate2d")
         for mode in ("full", "same", "valid")
     },
+    "tf2ss": (lambda p, x: scipy.signal.tf2ss([p, 0.0 * p, x[0]], [2.0, x[1], 1.0]), (0.0,), X),
+    "impulse": (lambda p, x: scipy.signal.impulse(([p, x[0]], [1.0, 3.0, x[1]]), T=np.arange(5.0))[1], (0.0,), X),
+    "dimpulse": (lambda p, x: scipy.signal.dimpulse(([p, x[0]], [2.0, 0.3, x[1]], 0.1), n=5)[1][0], (0.0,), X),
+    "residue": (lambda p, x: scipy.signal.residue([p, x[0]], [1.0, 3.0, 1.0 + 0.2 * x[1]])[:2], (0.0,), X),
+    "residuez": (lambda p, x: scipy.signal.residuez([x[0], p], [1.0, 0.5, 0.05 * x[1]])[:2], (0.0,), X),
     "boxcox_llf": (lambda p, x: scipy.stats.boxcox_llf(p, x), (0.0,), X),
     "boxcox_llf of columns": (lambda p, x: scipy.stats.boxcox_llf(p, x.reshape(3, 3)), (0.0,), X),
     "yeojohnson": (lambda p, x: scipy.stats.yeojohnson(x, lmbda=p), (0.0, 2.0), SIGNED),
