@@ -2,10 +2,12 @@
 
 import dataclasses
 import functools
+import gc
 import math
 import pickle
 import subprocess
 import sys
+import weakref
 from collections import namedtuple
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -155,6 +157,39 @@ def test_forward_and_backward_compile_once():
         compiled(X)
         hessian(compiled)(X)
     assert len(runs) < 8
+
+
+def test_programs_of_dropped_functions_are_freed():
+    """JAX keeps the structures of results in caches, which must not hold what computes the derivatives."""
+
+    def program_and_pullback():
+        fun = jit(lambda x: np.sin(x) * 2.0)
+        grad(lambda x: np.sum(fun(x) * x))(np.ones(3))
+        (program,) = fun._programs.values()
+        (derived,) = program._derived.values()
+        (static,) = derived.static.values()
+        return weakref.ref(program), weakref.ref(static.pullback)
+
+    kept = program_and_pullback()
+    gc.collect()
+    assert [ref() for ref in kept] == [None, None]
+
+
+def test_reads_of_one_place_are_added_before_they_are_joined():
+    """XLA's time to compile grows with the square of the number of parts of a joined array."""
+
+    def steps(x, n):
+        y = x[0]
+        for _ in range(n):
+            y = np.sin(y) * x[1] + x[2]
+        return y
+
+    x = np.array([0.5, 1.5, 0.25])
+    with precision_switch(jax)(True):
+        text = str(jax.make_jaxpr(jit(grad(partial(steps, n=20))))(x))
+    assert "scatter" in text
+    assert "[41" not in text  # the number of reads
+    close(jit(grad(partial(steps, n=20)))(x), grad(partial(steps, n=20))(x))
 
 
 def test_residuals_stay_on_the_device():
