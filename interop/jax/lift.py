@@ -59,8 +59,22 @@ def _raise_closure(x: Tracer) -> NoReturn:
 
 
 def _with_rules(primitive: Primitive, args: Any, params: Any) -> tuple[Any, dict[str, Any]]:
-    """Prepare a custom call: let the user's rules take values of JAX."""
-    return args, {**params, "rules": _with_rules_on_jax(params["rules"])} if primitive is CUSTOM else params
+    """Prepare any call: long integers become floating numbers, and the user's rules take values of JAX."""
+    return _without_long_integers(args), {**params, "rules": _with_rules_on_jax(params["rules"])} if primitive is CUSTOM else params
+
+
+def _without_long_integers(args: Sequence[Any]) -> Sequence[Any]:
+    """Return ``args`` with floating numbers for Python's integers that JAX's integers cannot hold, as NumPy has them.
+
+    ``x / math.factorial(25)`` is such a case. Beside integers NumPy refuses them, too.
+    """
+    if int not in map(type, args):
+        return args
+    limit = 1 << (63 if loaded_jax().config.jax_enable_x64 else 31)
+    long = [type(a) is int and not -limit <= a < limit for a in args]
+    if not any(long) or not any(backend.is_value(a) and backend.is_inexact(a) for a in args):
+        return args
+    return [float(a) if flag else a for a, flag in zip(args, long, strict=True)]
 
 
 def _with_numpy_dtypes(primitive: Primitive, args: Any, params: Any) -> tuple[Any, dict[str, Any]]:

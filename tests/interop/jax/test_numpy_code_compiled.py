@@ -38,6 +38,11 @@ def of_math(x):
     return math.exp(x[0]) * math.erf(x[1]) + math.hypot(x[2], x[3]) + math.lgamma(x[1] + 3)
 
 
+def long_integers(x):
+    series = sum((-1) ** k * x[0] ** (2 * k + 1) / math.factorial(2 * k + 1) for k in range(13))
+    return series + np.sum(x * 2**80 - (x > -(2**70)) * x * 2**80) + np.sum(x / 3**50)
+
+
 def numbers(x):
     return float(x[0]) * np.sum(x) + x[1].item() * x.tolist()[2]
 
@@ -119,6 +124,7 @@ def filtered(x):
 PROGRAMS = [
     written,
     of_math,
+    long_integers,
     numbers,
     converted,
     filled_diagonal,
