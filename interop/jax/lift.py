@@ -21,7 +21,7 @@ from funcgrad.core import Primitive, Tracer, plain_value
 from funcgrad.errors import StagingError
 from funcgrad.interop.jax.conversion import copied_to_jax, flatten_with_jax
 from funcgrad.kinds.custom import CustomRules, custom_call, without_deferred
-from funcgrad.numpy.plain_values.concretization import user_line
+from funcgrad.numpy.plain_values.hints import package_line, user_line
 from funcgrad.optional import import_jax, loaded_jax
 from funcgrad.shared_state import FORMAT_ERROR
 from funcgrad.transforms.lifting import LiftedTrace, Watch
@@ -60,7 +60,8 @@ def _raise_closure(x: Tracer) -> NoReturn:
 
 def _with_rules(primitive: Primitive, args: Any, params: Any) -> tuple[Any, dict[str, Any]]:
     """Prepare any call: long integers become floating numbers, and the user's rules take values of JAX."""
-    return _without_long_integers(args), {**params, "rules": _with_rules_on_jax(params["rules"])} if primitive is CUSTOM else params
+    params = {**params, "rules": _with_rules_on_jax(params["rules"])} if primitive is CUSTOM else params
+    return _without_long_integers(args), params
 
 
 def _without_long_integers(args: Sequence[Any]) -> Sequence[Any]:
@@ -243,6 +244,10 @@ def as_staging_errors(jax: Any, call: str, name: str) -> Iterator[None]:
             raise
         masked = any("mask" in frame.f_code.co_name for frame, _ in walk_tb(error.__traceback__))  # looks into a mask
         what, remedy = _JAX_ERRORS["NonConcreteBooleanIndexError" if masked else known]
+        asked = package_line(error)
+        if asked:  # which the user cannot rewrite
+            what = f"{what}, by {asked}"
+            remedy = "Call the function of the package outside of what is compiled, or write its formula with NumPy."
         raise StagingError(
             f"{call}: {name} is being compiled, when values are not known yet, got a request for "
             f"{what}{user_line(error)}. {remedy}"

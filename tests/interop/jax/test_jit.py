@@ -5,6 +5,7 @@ import functools
 import gc
 import math
 import pickle
+import re
 import subprocess
 import sys
 import weakref
@@ -16,6 +17,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import scipy.stats
 from helpers import close_leaves
 from jax.experimental.compilation_cache import compilation_cache
 from toolz import compose_left, curry
@@ -512,6 +514,19 @@ def test_staging_error_names_line_and_remedy(fun, argument, line, remedy):
         assert message.startswith("jit: ")
         assert remedy in message
     assert isinstance(caught.value, TypeError)
+
+
+def test_staging_error_names_the_line_of_a_package():
+    def fun(x):
+        return scipy.stats.trim_mean(x, 0.1)
+
+    with pytest.raises(StagingError) as caught:
+        jit(fun)(X)
+    message = str(caught.value)
+    assert re.search(r"the truth value .* by .*scipy.stats\W.*\.py:\d+ `.*`, at .*test_jit.py:\d+ `return sci", message)
+    assert message.endswith(
+        "Call the function of the package outside of what is compiled, or write its formula with NumPy."
+    )
 
 
 def test_staging_error_inside_and_around_transforms():
