@@ -211,7 +211,8 @@ _JAX_ERRORS = {
     ),
     "NonConcreteBooleanIndexError": (
         "the number of true entries of a mask (x[mask])",
-        "Shapes must not depend on values: use where(mask, x, 0).",
+        "Shapes must not depend on values: use where(mask, x, 0) for x[mask], and x = where(mask, x + y, x) for "
+        "x[mask] += y.",
     ),
     "TracerArrayConversionError": (
         "an ndarray of its values (numpy.asarray, or a function that funcgrad does not know)",
