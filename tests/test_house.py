@@ -127,6 +127,7 @@ TEXTS = {
         "counterpart_hint",
         "hints_for_request",
         "math_counterpart",
+        "package_line",
         "standard_library_hint",
         "user_line",
         "user_stacklevel",

@@ -11,7 +11,7 @@ from funcgrad import backend
 from funcgrad.backend import namespace_of
 from funcgrad.kinds.linear import broadcast_to, permute, reshape
 from funcgrad.numpy.axes import normalize_axes
-from funcgrad.numpy.creation import as_buffer, as_value
+from funcgrad.numpy.creation import as_buffer, as_value, on_host
 from funcgrad.numpy.plain_values.peeking import is_numpy_only
 from funcgrad.numpy.shaping import ravel
 from funcgrad.primitives import shaping as prim
@@ -160,7 +160,7 @@ def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = float, order: Any
         array([[1., 0.],
                [0., 1.]])
     """
-    return as_buffer(np.eye(N, M, k, dtype, order, device=device))
+    return as_buffer(np.eye(N, M, k, dtype, order, device=on_host(device)))
 
 
 def identity(n: int, dtype: Any = None) -> Array:

@@ -50,10 +50,15 @@ def _accepting_traced(contains_nan: Any) -> Any:
 
 
 #: Replacements that hold in one module only. The decorator of the functions of ``scipy.stats`` handles
-#: ``nan_policy``, and an ``axis`` that a function lacks, for NumPy arrays only; the functions check arrays themselves.
+#: ``nan_policy``, and an ``axis`` that a function lacks, for NumPy arrays only, not for arrays of numbers that are not
+#: known yet; the functions check arrays themselves.
 #: Since SciPy 1.18 an operator keeps the namespace of its arrays: None means NumPy's, as outside of a run.
 _MODULE_OVERRIDES: dict[str, dict[str, Callable[[Any], Any]]] = {
-    "scipy.stats._axis_nan_policy": {"is_numpy": lambda _: lambda xp: True, "_contains_nan": _accepting_traced},
+    "scipy.stats._axis_nan_policy": {
+        "is_numpy": lambda _: lambda xp: True,
+        "is_lazy_array": lambda _: lambda x: False,
+        "_contains_nan": _accepting_traced,
+    },
     "xarray.core.missing": MISSING_OVERRIDES,
     "scipy.sparse.linalg._interface": {"array_namespace": lambda _: lambda *arrays, **options: None},
 }

@@ -472,21 +472,26 @@ def _scatter(xp: Any, *args: Any, specs: tuple[Spec, ...], shape: Shape, dtype: 
 
 
 def _scatter_immutable(xp: Any, total: Any, args: tuple[Any, ...], specs: tuple[Spec, ...]) -> Any:
-    """Scatter into arrays that each addition copies: reads that differ in integers only are added at once."""
-    groups: dict[Spec, list[tuple[Spec, Any]]] = {}
+    """Scatter into arrays that each addition copies: reads that differ in integers only are added at once.
+
+    What belongs to one place is added up before: XLA would compute the many parts of a joined array one by one, each
+    with all that it depends on.
+    """
+    groups: dict[Spec, dict[Spec, Any]] = {}
     for ct, spec, arrays in zip(args, specs, _arrays_of_each(args, specs), strict=False):
         numbers = [i for i, e in enumerate(spec) if type(e) is int]
         together = bool(numbers) and numbers[-1] - numbers[0] + 1 == len(numbers)
         if together and all(type(e) is int or type(e) is tuple for e in spec):
-            groups.setdefault(tuple([ARRAY if type(e) is int else e for e in spec]), []).append((spec, ct))
+            members = groups.setdefault(tuple([ARRAY if type(e) is int else e for e in spec]), {})
+            members[spec] = members[spec] + ct if spec in members else ct
         elif covers_all(spec, total.shape):
             total = total + xp.reshape(ct, total.shape)
         else:
             total = total.at[index_from_spec(spec, arrays)].add(ct)
     for spec, members in groups.items():
         places = [i for i, e in enumerate(spec) if e == ARRAY]
-        arrays = tuple([np.array([numbered[i] for numbered, _ in members]) for i in places])
-        total = total.at[index_from_spec(spec, arrays)].add(xp.stack([ct for _, ct in members], axis=places[0]))
+        arrays = tuple([np.array([numbered[i] for numbered in members]) for i in places])
+        total = total.at[index_from_spec(spec, arrays)].add(xp.stack(list(members.values()), axis=places[0]))
     return total
 
 

@@ -21,7 +21,7 @@ from funcgrad.core import Primitive, Tracer, plain_value
 from funcgrad.errors import StagingError
 from funcgrad.interop.jax.conversion import copied_to_jax, flatten_with_jax
 from funcgrad.kinds.custom import CustomRules, custom_call, without_deferred
-from funcgrad.numpy.plain_values.concretization import user_line
+from funcgrad.numpy.plain_values.hints import package_line, user_line
 from funcgrad.optional import import_jax, loaded_jax
 from funcgrad.shared_state import FORMAT_ERROR
 from funcgrad.transforms.lifting import LiftedTrace, Watch
@@ -59,8 +59,23 @@ def _raise_closure(x: Tracer) -> NoReturn:
 
 
 def _with_rules(primitive: Primitive, args: Any, params: Any) -> tuple[Any, dict[str, Any]]:
-    """Prepare a custom call: let the user's rules take values of JAX."""
-    return args, {**params, "rules": _with_rules_on_jax(params["rules"])} if primitive is CUSTOM else params
+    """Prepare any call: long integers become floating numbers, and the user's rules take values of JAX."""
+    params = {**params, "rules": _with_rules_on_jax(params["rules"])} if primitive is CUSTOM else params
+    return _without_long_integers(args), params
+
+
+def _without_long_integers(args: Sequence[Any]) -> Sequence[Any]:
+    """Return ``args`` with floating numbers for Python's integers that JAX's integers cannot hold, as NumPy has them.
+
+    ``x / math.factorial(25)`` is such a case. Beside integers NumPy refuses them, too.
+    """
+    if int not in map(type, args):
+        return args
+    limit = 1 << (63 if loaded_jax().config.jax_enable_x64 else 31)
+    long = [type(a) is int and not -limit <= a < limit for a in args]
+    if not any(long) or not any(backend.is_value(a) and backend.is_inexact(a) for a in args):
+        return args
+    return [float(a) if flag else a for a, flag in zip(args, long, strict=True)]
 
 
 def _with_numpy_dtypes(primitive: Primitive, args: Any, params: Any) -> tuple[Any, dict[str, Any]]:
@@ -196,7 +211,8 @@ _JAX_ERRORS = {
     ),
     "NonConcreteBooleanIndexError": (
         "the number of true entries of a mask (x[mask])",
-        "Shapes must not depend on values: use where(mask, x, 0).",
+        "Shapes must not depend on values: use where(mask, x, 0) for x[mask], and x = where(mask, x + y, x) for "
+        "x[mask] += y.",
     ),
     "TracerArrayConversionError": (
         "an ndarray of its values (numpy.asarray, or a function that funcgrad does not know)",
@@ -229,6 +245,10 @@ def as_staging_errors(jax: Any, call: str, name: str) -> Iterator[None]:
             raise
         masked = any("mask" in frame.f_code.co_name for frame, _ in walk_tb(error.__traceback__))  # looks into a mask
         what, remedy = _JAX_ERRORS["NonConcreteBooleanIndexError" if masked else known]
+        asked = package_line(error)
+        if asked:  # which the user cannot rewrite
+            what = f"{what}, by {asked}"
+            remedy = "Call the function of the package outside of what is compiled, or write its formula with NumPy."
         raise StagingError(
             f"{call}: {name} is being compiled, when values are not known yet, got a request for "
             f"{what}{user_line(error)}. {remedy}"

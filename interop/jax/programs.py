@@ -10,6 +10,7 @@ part travels through ``jax.jit``, so nothing has to be traced again to know the 
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -55,12 +56,27 @@ class Program:
         self.jax, self.name = jax, name
         self.fun = fun
         self.compiled = compiled
-        self.run: Callable[..., Any] = jax.jit(fun, **options or {}) if compiled else fun
+        #: Static parts of the results of a compiled program, by number.
+        self.static: dict[int, Any] = {}
+        self._number = itertools.count().__next__
+        self.run: Callable[..., Any] = jax.jit(self.run_numbered, **options or {}) if compiled else fun
         self._derived: dict[Any, Program] = {}
+
+    def run_numbered(self, *leaves: Any) -> dict[int, list[Any]]:
+        """Run ``fun``, with a number for the static part.
+
+        Caches of JAX keep the structures of results. A static part in them would keep the programs that it holds.
+        """
+        out, number = self.fun(*leaves), self._number()
+        self.static[number] = out.func
+        return {number: list(out.args)}
 
     def parts(self, out: Any) -> tuple[Any, Leaves]:
         """Return the static part and the arrays of a value that ``run`` returned."""
-        return out.func, out.args
+        if not self.compiled:
+            return out.func, out.args
+        ((number, results),) = out.items()
+        return self.static[number], results
 
     def derived(self, *key: Any) -> Program:
         """Return the program ``self.make_<key[0]>(*key[1:])``; a compiled program makes it only once."""

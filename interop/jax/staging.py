@@ -10,7 +10,6 @@ residuals, which stay on the device.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
@@ -187,23 +186,16 @@ class StagedProgram(Program):
     ) -> None:
         self.flat = flat
         self.shardings, self.out_shardings = shardings, out_shardings
-        #: Static parts of results, and functions that make a result from its leaves, both by number.
-        self.static: dict[int, Any] = {}
+        #: Functions that make a result from its leaves, by the number of its static part.
         self.unflatten_by_number: dict[int, Callable[[Sequence[Any]], Any]] = {}
-        self._number = itertools.count().__next__
         super().__init__(jax, name, self.run_on_jax, compiled=True, options=options)
-        self.run = jax.jit(self.run_numbered, **options or {})
 
     def run_numbered(self, *leaves: Any) -> dict[int, list[Any]]:
-        """Run ``run_on_jax``, with a number for the static part, so that JAX makes the result without Python."""
-        out, number = self.run_on_jax(*leaves), self._number()
-        self.static[number], self.unflatten_by_number[number] = out.func, unflattener(out.func)
-        return {number: list(out.args)}
-
-    def parts(self, out: Any) -> tuple[Any, Sequence[Any]]:
-        """Return the static part and the arrays of a value that ``run`` returned."""
-        ((number, results),) = out.items()
-        return self.static[number], results
+        """Run ``run_on_jax`` as ``Program`` does, and note how to make the result without Python code of JAX."""
+        out = super().run_numbered(*leaves)
+        for number in out:
+            self.unflatten_by_number[number] = unflattener(self.static[number])
+        return out
 
     def run_on_jax(self, *leaves: Any) -> Any:
         """Run the function on values of JAX."""

@@ -504,6 +504,19 @@ def _innermost_user_frame(error: BaseException | None, *, own: bool) -> tuple[Fr
     return frame, number
 
 
+def package_line(error: BaseException) -> str:
+    """Return the line of an installed package on which ``error`` arose as ``path:number `source```.
+
+    Returns "" if it arose on a line of the user; funcgrad's and JAX's own lines do not count.
+    """
+    steps = [(f, n) for f, n in walk_tb(error.__traceback__) if not _is_of_funcgrad_or_jax(f)]
+    return _formatted_line(*steps[-1]) if steps and is_installed_frame(steps[-1][0]) else ""
+
+
+def _is_of_funcgrad_or_jax(frame: FrameType) -> bool:
+    return frame.f_globals.get("__name__", "").partition(".")[0] in ("contextlib", "funcgrad", "jax")
+
+
 def _formatted_line(frame: FrameType, number: int) -> str:
     path = frame.f_code.co_filename
     source = linecache.getline(path, number, frame.f_globals).strip()

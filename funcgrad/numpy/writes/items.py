@@ -171,7 +171,7 @@ def as_where_mask(index: Any, shape: Shape, new: Shape) -> Any:
     if type(index) is tuple or not hasattr(index, "dtype") or index.dtype.kind != "b":
         return None
     rank = len(index.shape)
-    if not rank or index.shape != shape[:rank] or len(new) > len(shape) - rank:
+    if index.shape != shape[:rank] or len(new) > len(shape) - rank:
         return None
     return reshape(index, to=(*index.shape, *(1,) * (len(shape) - rank)))
 

@@ -27,7 +27,10 @@ def _with_statistic_of_samples(built: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(built)
     def call(*args: Any, **kwargs: Any) -> Any:
-        bound = parameters.bind(*args, **kwargs)
+        try:
+            bound = parameters.bind(*args, **kwargs)
+        except TypeError:  # an older name of an argument, which a decorator of SciPy takes, or SciPy's own error
+            return built(*args, **kwargs)
         given, takes_many = bound.arguments, bound.arguments.get("vectorized")
         if takes_many is False or (takes_many is None and not _takes_axis(given["statistic"])):
             module = import_scipy("stats.bootstrap", "scipy.stats._resampling")

@@ -18,7 +18,7 @@ import numpy as np
 import funcgrad.numpy as fnp
 from funcgrad import backend
 from funcgrad.batching import is_in_batch
-from funcgrad.core import READ_ONLY, Tracer, describe
+from funcgrad.core import READ_ONLY, Tracer, describe, plain_value
 from funcgrad.errors import ConcretizationError, ConversionError
 from funcgrad.numpy.plain_values.concretization import user_line
 from funcgrad.numpy.plain_values.peeking import any_true, concrete_or_none, is_plain, shared_numbers
@@ -479,12 +479,26 @@ def _keeping_classes(built: Callable[..., Any]) -> Callable[..., Any]:
     return as_array
 
 
-def _without_masks(built: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap ``_contains_nan``, which looks at the elements that are not masked."""
+def _is_unknown_in_jax(x: Any) -> bool:
+    return backend.is_jax_tracer(plain_value(x))
+
+
+def _is_lazy(built: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap ``is_lazy_array``, with which SciPy asks whether to leave out checks that need the numbers."""
+    return lambda x: _is_unknown_in_jax(x) or built(x)
+
+
+def _of_known_elements(built: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap ``_contains_nan``, which looks at the elements that are not masked, and at none that are not known yet.
+
+    A NaN among those that are not known goes through the function into its result.
+    """
 
     @wraps(built)
-    def call(a: Any, *args: Any, **options: Any) -> Any:
-        return built(a.filled(0.0) if hasattr(a, "filled") else a, *args, **options)
+    def call(a: Any, nan_policy: str = "propagate", *args: Any, **options: Any) -> Any:
+        if nan_policy == "propagate" and _is_unknown_in_jax(a):
+            return False
+        return built(a.filled(0.0) if hasattr(a, "filled") else a, nan_policy, *args, **options)
 
     return call
 
@@ -499,7 +513,8 @@ _WRAPPERS: dict[tuple[str, str], Callable[[Any], Callable[..., Any]]] = {
     ("scipy._lib.array_api_extra._lib._funcs", "apply_where"): with_where_on_jax,
     ("scipy._external.array_api_extra._lib._funcs", "apply_where"): with_where_on_jax,  # the module in SciPy 1.18
     ("scipy._lib._array_api", "_asarray"): _keeping_classes,
-    ("scipy._lib._util", "_contains_nan"): _without_masks,
+    ("scipy._lib._util", "_contains_nan"): _of_known_elements,
+    **{(home, "is_lazy_array"): _is_lazy for home in _LIBRARIES},
     ("scipy.differentiate._differentiate", "hessian"): _hessian_of_each,
     ("scipy.linalg._decomp_svd", "subspace_angles"): angles_without_singular_vectors,
     ("scipy.signal._ltisys", "freqresp"): response_without_roots,

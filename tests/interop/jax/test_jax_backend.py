@@ -368,3 +368,25 @@ def test_second_derivatives_of_elements_of_running_sums(reverse):
     branch = jit(hessian(lambda w: cond(w > 0, fun, lambda w: w, w)))
     np.testing.assert_allclose(branch(0.5), want, rtol=1e-14)
     np.testing.assert_allclose(jax.grad(jax.grad(fun))(w), want, rtol=1e-14)
+
+
+def test_new_arrays_take_the_device_of_a_jax_array():
+    """Code for the array API standard makes its constants on the device of the argument."""
+
+    def fun(x):
+        device = x.device
+        made = [
+            fnp.asarray([1.0, 2.0, 3.0], device=device),
+            fnp.full(3, 2.0, device=device),
+            fnp.zeros_like(x, device=device) + fnp.ones(3, device=device),
+            fnp.arange(3.0, device=device) + fnp.eye(3, device=device)[0],
+            fnp.linspace(0.0, 1.0, 3, device=device),
+        ]
+        return fnp.sum(x**2 * sum(made))
+
+    x = np.array([0.5, -1.0, 2.0], np.float32)
+    want = grad(fun)(x)
+    np.testing.assert_allclose(grad(fun)(jnp.asarray(x)), want, rtol=1e-6)
+    np.testing.assert_allclose(jit(grad(fun))(x), want, rtol=1e-6)
+    with pytest.raises(ValueError, match="Device not understood"):
+        fnp.zeros(3, device="gpu")

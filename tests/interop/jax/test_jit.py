@@ -2,10 +2,13 @@
 
 import dataclasses
 import functools
+import gc
 import math
 import pickle
+import re
 import subprocess
 import sys
+import weakref
 from collections import namedtuple
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -14,6 +17,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import scipy.stats
 from helpers import close_leaves
 from jax.experimental.compilation_cache import compilation_cache
 from toolz import compose_left, curry
@@ -155,6 +159,39 @@ def test_forward_and_backward_compile_once():
         compiled(X)
         hessian(compiled)(X)
     assert len(runs) < 8
+
+
+def test_programs_of_dropped_functions_are_freed():
+    """JAX keeps the structures of results in caches, which must not hold what computes the derivatives."""
+
+    def program_and_pullback():
+        fun = jit(lambda x: np.sin(x) * 2.0)
+        grad(lambda x: np.sum(fun(x) * x))(np.ones(3))
+        (program,) = fun._programs.values()
+        (derived,) = program._derived.values()
+        (static,) = derived.static.values()
+        return weakref.ref(program), weakref.ref(static.pullback)
+
+    kept = program_and_pullback()
+    gc.collect()
+    assert [ref() for ref in kept] == [None, None]
+
+
+def test_reads_of_one_place_are_added_before_they_are_joined():
+    """XLA's time to compile grows with the square of the number of parts of a joined array."""
+
+    def steps(x, n):
+        y = x[0]
+        for _ in range(n):
+            y = np.sin(y) * x[1] + x[2]
+        return y
+
+    x = np.array([0.5, 1.5, 0.25])
+    with precision_switch(jax)(True):
+        text = str(jax.make_jaxpr(jit(grad(partial(steps, n=20))))(x))
+    assert "scatter" in text
+    assert "[41" not in text  # the number of reads
+    close(jit(grad(partial(steps, n=20)))(x), grad(partial(steps, n=20))(x))
 
 
 def test_residuals_stay_on_the_device():
@@ -445,6 +482,11 @@ def _mask(x):
     return x[x > 0.5]
 
 
+def _augmented(x):
+    x[x > 0.5] += 1.0
+    return x
+
+
 def _shape(x):
     return np.nonzero(x > 0.5)[0]
 
@@ -463,6 +505,7 @@ def _lookup(x):
         (_branch, X, "if x[0] > 0:", "where(condition, a, b)"),
         (_loop, X, "while np.sum(x) > 1:", "while_loop"),
         (_mask, X, "return x[x > 0.5]", "where(mask, x, 0)"),
+        (_augmented, X.copy(), "x[x > 0.5] += 1.0", "x = where(mask, x + y, x)"),
         (_shape, X, "return np.nonzero(x > 0.5)[0]", "where"),
         (_range, 3, "return sum(range(n))", "fori_loop"),
         (_lookup, X, "return [1.0, 2.0][x[0].astype(int)]", "take(table, i, axis=0)"),
@@ -477,6 +520,19 @@ def test_staging_error_names_line_and_remedy(fun, argument, line, remedy):
         assert message.startswith("jit: ")
         assert remedy in message
     assert isinstance(caught.value, TypeError)
+
+
+def test_staging_error_names_the_line_of_a_package():
+    def fun(x):
+        return scipy.stats.linregress(x, x**2).slope
+
+    with pytest.raises(StagingError) as caught:
+        jit(fun)(X)
+    message = str(caught.value)
+    assert re.search(r"the truth value .* by .*scipy.stats\W.*\.py:\d+ `.*`, at .*test_jit.py:\d+ `return sci", message)
+    assert message.endswith(
+        "Call the function of the package outside of what is compiled, or write its formula with NumPy."
+    )
 
 
 def test_staging_error_inside_and_around_transforms():

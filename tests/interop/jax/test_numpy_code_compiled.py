@@ -39,6 +39,11 @@ def of_math(x):
     return math.exp(x[0]) * math.erf(x[1]) + math.hypot(x[2], x[3]) + math.lgamma(x[1] + 3)
 
 
+def long_integers(x):
+    series = sum((-1) ** k * x[0] ** (2 * k + 1) / math.factorial(2 * k + 1) for k in range(13))
+    return series + np.sum(x * 2**80 - (x > -(2**70)) * x * 2**80) + np.sum(x / 3**50)
+
+
 def numbers(x):
     return float(x[0]) * np.sum(x) + x[1].item() * x.tolist()[2]
 
@@ -117,9 +122,25 @@ def filtered(x):
     return scipy.signal.lfilter([1, 0.5], [1, -0.3], x) @ x
 
 
+def statistics_of_samples(x):
+    both = np.stack([x, x**2])
+    moments = scipy.stats.skew(x) + np.sum(scipy.stats.kurtosis(both, axis=1)) + scipy.stats.sem(x)
+    tests = scipy.stats.ttest_1samp(x, 0.0).pvalue + scipy.stats.ttest_ind(x, x * 2).statistic
+    compared = scipy.stats.f_oneway(x, x * 2 + 1).statistic + scipy.stats.pearsonr(x, x**3)[0]
+    return moments + tests + compared + scipy.stats.gstd(x**2)
+
+
+def chosen_by_one_number(x):
+    y = x * 2
+    y[x[0] > 1] = 0.0
+    y[x[1] > 1] = x**2
+    return np.sum(y)
+
+
 PROGRAMS = [
     written,
     of_math,
+    long_integers,
     numbers,
     converted,
     filled_diagonal,
@@ -127,6 +148,8 @@ PROGRAMS = [
     of_an_object,
     cached,
     of_statistics,
+    statistics_of_samples,
+    chosen_by_one_number,
     likelihood,
     specials,
     simpson,
@@ -265,6 +288,15 @@ def test_closure_over_values_of_other_transform():
 def test_jax_differentiates(f):
     np.testing.assert_allclose(to_jax(f)(X), f(X), rtol=1e-9)
     np.testing.assert_allclose(jax.grad(to_jax(f))(X), grad(f)(X), rtol=1e-7)
+
+
+def test_statistics_of_unknown_numbers_keep_nans():
+    x = np.array([0.7, np.nan, -0.4, 2.1])
+    assert np.isnan(jit(scipy.stats.skew)(x))
+    errors = jit(lambda x: scipy.stats.sem(x, axis=1, keepdims=True))(np.stack([x, X]))
+    assert np.isnan(errors).tolist() == [[True], [False]]
+    with pytest.raises(StagingError):
+        jit(lambda x: scipy.stats.skew(x, nan_policy="omit"))(x)
 
 
 def test_root_that_has_not_converged_has_no_derivative_in_jax():
