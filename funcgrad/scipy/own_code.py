@@ -6,6 +6,7 @@ the functions that SciPy has compiled, those that run twice as fast when written
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import wraps
@@ -91,7 +92,7 @@ def missing_name(home: str, name: str) -> AttributeError:
     with suppress(MissingExtraError):
         if not name.startswith("_") and hasattr(import_scipy(f"{home}.{name}", f"scipy.{home}"), name):
             text += f". Use scipy.{home}.{name} itself, also in transforms."
-    return AttributeError(text, name=name)
+    return AttributeError(text, name=name, obj=sys.modules.get(f"funcgrad.scipy.{home}"))
 
 
 def own_code(
