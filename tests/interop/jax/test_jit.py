@@ -524,7 +524,7 @@ def test_staging_error_names_line_and_remedy(fun, argument, line, remedy):
 
 def test_staging_error_names_the_line_of_a_package():
     def fun(x):
-        return scipy.stats.linregress(x, x**2).slope
+        return scipy.stats.norm.fit(x)[0]
 
     with pytest.raises(StagingError) as caught:
         jit(fun)(X)
