@@ -219,7 +219,7 @@ def asarray(
         made = _converted(a, dtype, copy)
         return _as_ordered_array(made, order) if isinstance(made, Tracer) else made
     try:
-        made = np.asarray(a, dtype, order, device=on_host(device), copy=copy)
+        made = np.asarray(a, dtype, order, device=device and on_host(device), copy=copy)
     except ValueError as error:
         return asarray(_retry_through_array_method(error, a), dtype, order, device=device, copy=copy)
     if dtype is not None and made.dtype.kind in "fc":
@@ -306,7 +306,7 @@ def asanyarray(
     if _needs_conversion_here(a):
         return asarray(a, dtype, order, device=device, copy=copy)
     try:
-        return np.asanyarray(a, dtype, order, device=on_host(device), copy=copy)
+        return np.asanyarray(a, dtype, order, device=device and on_host(device), copy=copy)
     except ValueError as error:
         return asarray(_retry_through_array_method(error, a), dtype, order, device=device, copy=copy)
 
@@ -434,7 +434,7 @@ def _plain_shape(shape: Any) -> Any:
 
 def on_host(device: Any) -> Any:
     """Return a device as NumPy takes it. For the device of a JAX array this is the CPU: JAX moves the array later."""
-    return "cpu" if device is not None and type(device).__module__.startswith("jax") else device
+    return "cpu" if type(device).__module__.startswith("jax") else device
 
 
 def zeros(shape: Any, dtype: Any = None, order: Any = "C", *, device: Any = None) -> Array:
@@ -444,7 +444,7 @@ def zeros(shape: Any, dtype: Any = None, order: Any = "C", *, device: Any = None
         >>> fnp.zeros((1, 2))
         array([[0., 0.]])
     """
-    return as_buffer(np.zeros(_plain_shape(shape), dtype, order, device=on_host(device)))
+    return as_buffer(np.zeros(_plain_shape(shape), dtype, order, device=device and on_host(device)))
 
 
 def ones(shape: Any, dtype: Any = None, order: Any = "C", *, device: Any = None) -> Array:
@@ -454,7 +454,7 @@ def ones(shape: Any, dtype: Any = None, order: Any = "C", *, device: Any = None)
         >>> fnp.ones(2)
         array([1., 1.])
     """
-    return as_buffer(np.ones(_plain_shape(shape), dtype, order, device=on_host(device)))
+    return as_buffer(np.ones(_plain_shape(shape), dtype, order, device=device and on_host(device)))
 
 
 def empty(shape: Any, dtype: Any = None, order: Any = "C", *, device: Any = None) -> Array:
@@ -464,7 +464,7 @@ def empty(shape: Any, dtype: Any = None, order: Any = "C", *, device: Any = None
         >>> fnp.empty((2, 3)).shape
         (2, 3)
     """
-    return as_buffer(np.empty(_plain_shape(shape), dtype, order, device=on_host(device)))
+    return as_buffer(np.empty(_plain_shape(shape), dtype, order, device=device and on_host(device)))
 
 
 def full(shape: Any, fill_value: ArrayLike, dtype: Any = None, order: Any = "C", *, device: Any = None) -> Array:
@@ -488,7 +488,7 @@ def full(shape: Any, fill_value: ArrayLike, dtype: Any = None, order: Any = "C",
     if not _needs_conversion_here(fill_value):
         if floating:
             check_text(fill_value)
-        return as_buffer(np.full(_plain_shape(shape), fill_value, dtype, order, device=on_host(device)))
+        return as_buffer(np.full(_plain_shape(shape), fill_value, dtype, order, device=device and on_host(device)))
     made = broadcast_to(asarray(fill_value, dtype), to=as_shape(shape))
     return _as_ordered_array(made, order) if isinstance(made, Tracer) else made
 
@@ -526,7 +526,7 @@ def zeros_like(
     a = _without_labels(a)
     if _needs_conversion_here(a):
         return as_buffer(_full_like(a, 0, dtype, order, shape))
-    return as_buffer(np.zeros_like(a, dtype, order, subok, shape, device=on_host(device)))
+    return as_buffer(np.zeros_like(a, dtype, order, subok, shape, device=device and on_host(device)))
 
 
 def ones_like(
@@ -541,7 +541,7 @@ def ones_like(
     a = _without_labels(a)
     if _needs_conversion_here(a):
         return as_buffer(_full_like(a, 1, dtype, order, shape))
-    return as_buffer(np.ones_like(a, dtype, order, subok, shape, device=on_host(device)))
+    return as_buffer(np.ones_like(a, dtype, order, subok, shape, device=device and on_host(device)))
 
 
 def empty_like(
@@ -563,7 +563,7 @@ def empty_like(
     prototype = _without_labels(prototype)
     if _needs_conversion_here(prototype):
         return as_buffer(_full_like(prototype, 0, dtype, order, shape))
-    return as_buffer(np.empty_like(prototype, dtype, order, subok, shape, device=on_host(device)))
+    return as_buffer(np.empty_like(prototype, dtype, order, subok, shape, device=device and on_host(device)))
 
 
 def full_like(
@@ -590,7 +590,7 @@ def full_like(
     """
     a, fill_value = _without_labels(a), _without_labels(fill_value)
     if not _needs_conversion_here(a) and not _needs_conversion_here(fill_value):
-        return as_buffer(np.full_like(a, fill_value, dtype, order, subok, shape, device=on_host(device)))
+        return as_buffer(np.full_like(a, fill_value, dtype, order, subok, shape, device=device and on_host(device)))
     if not _needs_conversion_here(fill_value):
         return as_buffer(_full_like(a, fill_value, dtype, order, shape))
     a = asarray(a)

@@ -160,7 +160,7 @@ def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = float, order: Any
         array([[1., 0.],
                [0., 1.]])
     """
-    return as_buffer(np.eye(N, M, k, dtype, order, device=on_host(device)))
+    return as_buffer(np.eye(N, M, k, dtype, order, device=device and on_host(device)))
 
 
 def identity(n: int, dtype: Any = None) -> Array:

@@ -70,7 +70,7 @@ def arange(
     step = 1 if step is None else step
     bounds = [start, end, step]
     if is_numpy_only(*bounds) or any(isinstance(b, str) for b in bounds):  # strings are dates
-        return as_buffer(numpy.arange(start, end, step, dtype, device=on_host(device)))
+        return as_buffer(numpy.arange(start, end, step, dtype, device=device and on_host(device)))
     if any(map(is_in_batch, bounds)):  # the examples of a vmap may differ, but not in how many numbers there are
         size = max(int(concrete(ceil((end - start) / step), "arange")), 0)
         ones: list[Any] = [np.ones((), result_type(b))[()] for b in bounds]
@@ -127,7 +127,7 @@ def linspace(
     num = operator.index(num)
     start, stop = as_value(start), as_value(stop)
     if is_numpy_only(start, stop):
-        found = numpy.linspace(start, stop, num, endpoint, retstep, dtype, axis, device=on_host(device))
+        found = numpy.linspace(start, stop, num, endpoint, retstep, dtype, axis, device=device and on_host(device))
         return (as_buffer(found[0]), found[1]) if retstep else as_buffer(found)
     inexact, intervals = _ends_dtype(num, start, stop), num - bool(endpoint)
     start, stop = as_floating(start), as_floating(stop)

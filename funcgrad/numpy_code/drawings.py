@@ -63,47 +63,48 @@ number_of_picture: Operation = primitive(
 )
 
 
+def _mapped(change: Callable[[Any], Any], x: Any) -> Any:
+    """Apply ``change`` to what is in nested lists, tuples, dictionaries and arrays of objects."""
+    if type(x) in (list, tuple):
+        return type(x)([_mapped(change, part) for part in x])
+    if type(x) is dict:
+        return {name: _mapped(change, part) for name, part in x.items()}
+    if type(x) is not np.ndarray or x.dtype != object:
+        return change(x)
+    made = np.empty(x.size, object)
+    for at, part in enumerate(x.flat):  # as a whole, NumPy would ask each for its length
+        made[at] = _mapped(change, part)
+    return made.reshape(x.shape)
+
+
 def as_drawing(value: Any, drawn: Sequence[Any] = ()) -> Any:
     """Return what a library that draws returned for the traced values ``drawn``, also in containers.
 
     Its objects become a ``Drawing``; numbers and arrays, such as the edges of a histogram, refuse their derivative.
     """
-    if type(value) in (list, tuple):
-        return type(value)([as_drawing(part, drawn) for part in value])
-    if type(value) is dict:
-        return {name: as_drawing(part, drawn) for name, part in value.items()}
-    if type(value) is np.ndarray and value.dtype == object:
-        return _array_of([as_drawing(part, drawn) for part in value.flat], value.shape)
-    if drawn and isinstance(value, (float, complex, np.ndarray, np.inexact)) and backend.is_inexact(value):
-        return reduce(lambda found, x: number_of_picture(x, found), drawn, value)
-    return Drawing(value) if is_of_drawing(value) else value
+
+    def one(x: Any) -> Any:
+        if drawn and isinstance(x, (float, complex, np.ndarray, np.inexact)) and backend.is_inexact(x):
+            return reduce(lambda found, traced: number_of_picture(traced, found), drawn, x)
+        return Drawing(x) if is_of_drawing(x) else x
+
+    return _mapped(one, value)
 
 
-def _array_of(members: list[Any], shape: tuple[int, ...]) -> np.ndarray:
-    made = np.empty(len(members), object)
-    for at, member in enumerate(members):  # as a whole, NumPy would ask each for its length
-        made[at] = member
-    return made.reshape(shape)
+def _plain(value: Any, drawn: list[Any] | None = None) -> Any:
+    """Return what a library that draws gets for ``value``: plain numbers, which it may keep, and its own objects.
 
-
-def _plain(x: Any, drawn: list[Any] | None = None) -> Any:
-    """Return what a library that draws gets for ``x``: plain numbers, which it may keep, and its own objects.
-
-    The traced values in ``x`` are added to the list ``drawn``.
+    The traced values are added to the list ``drawn``.
     """
-    if issubclass(type(x), Tracer):
+
+    def one(x: Any) -> Any:
+        if not issubclass(type(x), Tracer):
+            return str.__str__(x) if type(x) is TracedText else without_view(x)
         if drawn is not None and is_traced(x):
             drawn.append(x)
         return numbers_of(x, "a drawing of x")[()]
-    if type(x) is TracedText:
-        return str.__str__(x)
-    if type(x) in (list, tuple):
-        return type(x)([_plain(part, drawn) for part in x])
-    if type(x) is dict:
-        return {name: _plain(part, drawn) for name, part in x.items()}
-    if type(x) is np.ndarray and x.dtype == object:
-        return _array_of([_plain(part, drawn) for part in x.flat], x.shape)
-    return without_view(x)
+
+    return _mapped(one, value)
 
 
 class Drawing:

@@ -31,13 +31,15 @@ def saving(fun: Callable[..., Any]) -> Callable[..., Any]:
     """Return one of ``WRITERS`` such that it writes the numbers of traced values."""
 
     @wraps(fun)
-    def save(file: Any, *args: Any, **kwargs: Any) -> Any:
+    def save(*args: Any, **kwargs: Any) -> Any:
+        file = _file_among(args, kwargs)
+
         def numbers(x: Tracer) -> Any:
             if is_traced(x):
                 current_run().note_file(file, _name_of(file))
             return numbers_of(x, f"numpy.{fun.__name__}(file, x)")
 
-        return fun(file, *plain_values(args, numbers), **plain_values(kwargs, numbers))
+        return fun(*plain_values(args, numbers), **plain_values(kwargs, numbers))
 
     return save
 
@@ -47,7 +49,7 @@ def refusing_files_of_run(fun: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(fun)
     def read(*args: Any, **kwargs: Any) -> Any:
-        given = args[0] if args else kwargs.get("file", kwargs.get("fname"))
+        given = _file_among(args, kwargs)
         for file, name in current_run().saved_to:
             if given is file or (name and _name_of(given) in [name + suffix for suffix in _SUFFIXES]):
                 raise note_refusal(
@@ -59,6 +61,10 @@ def refusing_files_of_run(fun: Callable[..., Any]) -> Callable[..., Any]:
         return fun(*args, **kwargs)
 
     return read
+
+
+def _file_among(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return args[0] if args else kwargs.get("file", kwargs.get("fname"))
 
 
 def _name_of(file: Any) -> str:
