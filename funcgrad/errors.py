@@ -150,3 +150,8 @@ def typed_repr(x: Any) -> str:
     """
     name, text = type(x).__name__, short_repr(x)
     return text if x is None or text.startswith(f"{name}(") else f"{name} {text}"
+
+
+def text_of(error: BaseException) -> str:
+    """Return the text of an error as an ordinary string, also if the text shows traced numbers."""
+    return str.__str__(str(error))

@@ -29,6 +29,9 @@ pending_refusals: dict[int, str] = {}
 #: Paths of the calls that are followed, by thread: they note the answers on which Python branches, see
 #: ``numpy_code.overwriting``.
 followed_paths: dict[int, Any] = {}
+#: Answers for the truth values on which Python branches in a function that JAX compiles: an object whose method
+#: ``answer(x)`` returns True, False, or None if there is no answer. None where no answer can be given.
+open_path: ContextVar[Any] = ContextVar("open_path", default=None)
 #: Beginning of the error that Python has raised since 3.15 in place of the one that ``x`` raises in ``"%.3f" % x``.
 FORMAT_ERROR: Final = "format argument"
 

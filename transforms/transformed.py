@@ -18,7 +18,7 @@ from typing import Any, Generic, NoReturn, ParamSpec, TypeVar
 import numpy as np
 
 from funcgrad.core import describe
-from funcgrad.errors import ConcretizationError, InputError, ShapeError, short_repr
+from funcgrad.errors import ConcretizationError, InputError, ShapeError, short_repr, text_of
 from funcgrad.numpy.plain_values.hints import add_hint
 from funcgrad.numpy.tables.containers import LIBRARIES, REGISTERED, register_loaded
 from funcgrad.numpy_code import (
@@ -51,7 +51,7 @@ def raise_funcgrad_error(error: Exception) -> None:
     """
     if isinstance(error, (ValueError, SystemError)) and isinstance(error.__cause__, ConcretizationError):
         raise error.__cause__ from None
-    if "must be hashable" in str(error):  # from toolz.memoize, whose error may come from a second run
+    if "must be hashable" in text_of(error):  # from toolz.memoize, whose error may come from a second run
         cause = error.__context__
         while cause is not None and not isinstance(cause, ConcretizationError):
             cause = cause.__context__
@@ -222,7 +222,9 @@ def _are_same(a: Any, b: Any) -> bool:
 
 def _explain_list_argument(error: Exception, args: Any) -> None:
     """Add a note to Python's error about arithmetic on a list argument: how to make the list an array."""
-    if not isinstance(error, (TypeError, AttributeError)) or not re.search(r"\blist\b|multiply sequence", str(error)):
+    if not isinstance(error, (TypeError, AttributeError)) or not re.search(
+        r"\blist\b|multiply sequence", text_of(error)
+    ):
         return
     places = [str(i) for i, arg in enumerate(args) if type(arg) is list]
     if places:

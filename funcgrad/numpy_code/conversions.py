@@ -194,8 +194,10 @@ class FormatString(str):
     __rmul__ = __mul__
 
     def __mod__(self, values: Any) -> str:
-        if set(_KINDS.findall(self)) == {"r"}:
+        if {kind for _, kind in _KINDS.findall(self)} == {"r"}:
             return str.__mod__(self, values)  # describes a traced number, as ``repr`` does
+        if unknown := [str(x) for x in _parts(values) if is_traced(x) and is_jax_tracer(plain_value(x))]:
+            return with_source(str.__mod__(_KINDS.sub(r"%\1s", self), values), unknown)
         try:
             text = str.__mod__(self, _shown(values))
         except ConcretizationError:
@@ -227,7 +229,7 @@ def _parts(values: Any) -> tuple[Any, ...]:
 
 
 #: Kinds of the values that fill a text, such as "f" in "%.3f".
-_KINDS = re.compile(r"%(?:\([^)]*\))?[#0 +-]*(?:\*|\d+)?(?:\.(?:\*|\d+)?)?[hlL]?([diouxXeEfFgGcrsa])")
+_KINDS = re.compile(r"%(\([^)]*\))?[#0 +-]*(?:\*|\d+)?(?:\.(?:\*|\d+)?)?[hlL]?([diouxXeEfFgGcrsa])")
 #: Texts that Python fills; those of ``strftime``, such as "%Y-%m-%d", are not among them.
 _FILLED = re.compile(
     r"(?:[^%]|%(?:\([^)]*\))?[#0 +-]*(?:\*|\d+)?(?:\.(?:\*|\d+)?)?[hlL]?[diouxXeEfFgGcrsa%])*", re.DOTALL

@@ -28,7 +28,7 @@ from funcgrad.core import Primitive, Trace, Tracer
 from funcgrad.errors import ConversionError
 from funcgrad.forward import ForwardTrace
 from funcgrad.numpy_code.libraries import package_of
-from funcgrad.shared_state import followed_paths
+from funcgrad.shared_state import followed_paths, open_path
 
 #: Largest number of operations, and of bytes of arrays, that the first call looks at: a loop soon repeats itself.
 _MOST_OPERATIONS, _MOST_BYTES = 1_000, 1 << 27
@@ -108,8 +108,10 @@ class _Path:
 
 
 def _rewind() -> Callable[[], None] | None:
-    """Return what makes a runner of operations forget those from now on; None without a runner."""
+    """Return what makes a runner of operations, or the path that JAX compiles, forget those from now on; or None."""
     runner = current().runner if last_entered() is not None else None
+    if runner is None:
+        runner = open_path.get()
     return None if runner is None else runner.mark()
 
 

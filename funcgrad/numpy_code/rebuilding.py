@@ -15,7 +15,7 @@ import numpy as np
 from funcgrad import backend, tree
 from funcgrad.blocks import Block, current, last_entered
 from funcgrad.core import Trace, Tracer, is_in_transform
-from funcgrad.errors import ConversionError, FuncgradError
+from funcgrad.errors import ConversionError, FuncgradError, text_of
 from funcgrad.numpy.plain_values.concretization import RefusedInWorker, latest_rebuilt_run
 from funcgrad.numpy_code.classes import with_original_namedtuples
 from funcgrad.numpy_code.drawings import Drawing, without_view
@@ -52,7 +52,7 @@ from funcgrad.numpy_code.translation import (
     is_of_own_distribution,
 )
 from funcgrad.numpy_code.xarrays import REBUILDER, has_adopted
-from funcgrad.shared_state import FORMAT_ERROR, pending_refusals
+from funcgrad.shared_state import FORMAT_ERROR, open_path, pending_refusals
 from funcgrad.writable import Proxy, as_constant, is_buffer
 
 _LEVELS = {
@@ -396,6 +396,7 @@ def retry_rebuilt(fun: Any, given: Any, work: Callable[[Any], Any], error: Excep
         while level < WRITABLE_ARRAYS and is_conversion(error, before) and _can_be_rebuilt(fun):
             level = WRITABLE_ARRAYS if getattr(error, "overwritten", False) else level + 1
             _log("%r is run %s: %s", fun, _LEVELS[level], error)
+            _leave_path(fun, level)
             try:
                 pending_refusals.pop(get_ident(), None)
                 if type(given) is CheckedForWrites and given.rewind is not None:
@@ -415,7 +416,7 @@ def retry_rebuilt(fun: Any, given: Any, work: Callable[[Any], Any], error: Excep
             error.__suppress_context__ = error.__cause__ is None or error.__suppress_context__
             add_note(error, first, _LEVELS[level])
         message = pending_refusals.get(get_ident())
-        of_text = type(error) is TypeError and str(error).startswith(FORMAT_ERROR)
+        of_text = type(error) is TypeError and text_of(error).startswith(FORMAT_ERROR)
         of_worker = type(message) is RefusedInWorker and not isinstance(error, FuncgradError)
         if message and (of_text or of_worker):
             raise ConversionError(message) from error
@@ -473,10 +474,19 @@ def _can_be_rebuilt(fun: Any) -> bool:
     return globals_object(getattr(fun, "__globals__", None)) is None
 
 
-def _remember(fun: Any, level: int) -> None:
+def _leave_path(fun: Any, level: int) -> None:
+    """Begin a path that JAX compiles anew: the function may ask for other truth values when it runs rebuilt."""
+    path = open_path.get()
+    if path is not None and path.has_answered and _remember(fun, level):
+        raise path.begin_anew()
+
+
+def _remember(fun: Any, level: int) -> bool:
+    """Let later calls run ``fun`` rebuilt; return whether they will."""
     code = _code_of(fun)
     if code is not None:
         facts_of(code, fun).rebuild(level)
+    return code is not None
 
 
 def _log(*message: Any) -> None:

@@ -18,12 +18,19 @@ import numpy as np
 from funcgrad import backend, tree
 from funcgrad.batching import BatchTrace
 from funcgrad.core import Tracer, describe, is_in_transform
-from funcgrad.errors import ConcretizationError, ConversionError, EscapedTracerError, FuncgradError, ReadOnlyError
+from funcgrad.errors import (
+    ConcretizationError,
+    ConversionError,
+    EscapedTracerError,
+    FuncgradError,
+    ReadOnlyError,
+    text_of,
+)
 from funcgrad.numpy.plain_values.concretization import latest_rebuilt_run
 from funcgrad.numpy.plain_values.texts import Unshared
 from funcgrad.numpy_code.libraries import package_of
 from funcgrad.numpy_code.replacements import Run
-from funcgrad.shared_state import pending_refusals
+from funcgrad.shared_state import open_path, pending_refusals
 from funcgrad.writable import CONSTANTS
 
 
@@ -145,20 +152,20 @@ def add_note(error: Exception, first: Exception, how: str) -> None:
             "of it, which the second run read. Make that object again. Then let the function write to a copy, or "
             f"transform from_numpy(f), which runs once. The first run was stopped by: {first}"
         )
-    elif not isinstance(error, FuncgradError) and str(error) != str(first):
+    elif not isinstance(error, FuncgradError) and text_of(error) != text_of(first):
         cause = first.__cause__ if isinstance(first, SystemError) else None  # of Python's C interface
         error.add_note(f"The function ran {how} in place of NumPy's, because without them it raised: {cause or first}")
-    if type(error) in (TypeError, struct.error) and any(text in str(error) for text in _REFUSALS_OF_C):
+    if type(error) in (TypeError, struct.error) and any(text in text_of(error) for text in _REFUSALS_OF_C):
         error.add_note(
             "Compiled code got a traced value, but takes plain arrays only. Pass stop_gradient(x) for a constant, or "
             "give the function that calls it a derivative of its own with funcgrad.custom_vjp or custom_jvp."
         )
-    if type(error) is TypeError and str(error).startswith("descriptor ") and "'Tracer'" in str(error):
+    if type(error) is TypeError and text_of(error).startswith("descriptor ") and "'Tracer'" in text_of(error):
         error.add_note(
             "A method that is called through its class, such as float.__add__(x, y), takes no traced value. Call it on "
             "the object: x.sum(), x + y."
         )
-    if type(error) is ValueError and "__array__ method not producing an array" in str(error):
+    if type(error) is ValueError and "__array__ method not producing an array" in text_of(error):
         error.add_note(
             "NumPy's own code got an object whose method __array__ returns a traced value, as in np.float64(2.0) * y. "
             "Write np.asarray(y) for y, or float(a) for a NumPy number a on its left."
@@ -185,7 +192,7 @@ def is_conversion(error: BaseException, before: BaseException | None = None) -> 
         before: an error that was already being handled when ``error`` was raised.
     """
     message = pending_refusals.get(get_ident())
-    if message and message != str(error):
+    if message and message != text_of(error):
         return True  # compiled code and other threads may have raised another error after the refusal
     seen: BaseException | None = error
     while seen is not None and seen is not before:
@@ -196,7 +203,7 @@ def is_conversion(error: BaseException, before: BaseException | None = None) -> 
         if before is None and isinstance(seen, ConcretizationError):  # SciPy's code may take the whole batch
             return True
         seen = seen.__cause__ or (None if seen.__suppress_context__ else seen.__context__)  # see ``retry_rebuilt``
-    text = str(error)
+    text = text_of(error)
     if type(error) is ZeroDivisionError:  # of objects in a column of pandas, which rebuilt code makes one of numbers
         return "pandas" in sys.modules
     if not isinstance(error, (TypeError, ValueError, AttributeError, SystemError)):
@@ -205,7 +212,8 @@ def is_conversion(error: BaseException, before: BaseException | None = None) -> 
     of_two_kinds = "Multiple namespaces" in text and "funcgrad" in text  # an error message of SciPy
     is_sparse = "is a sparse matrix, got" in text  # the right operand of an operator, see ``sparse.ConstantMatrix``
     is_sparse = is_sparse or "got matrix of" in text or text.startswith("matrix(x): a traced")  # see ``matrices``
-    may_show_tracer = "Tracer" in text or message == ""  # a text of a traced number was made, perhaps this one
+    # a text of a traced number was made, perhaps this one; on a path that JAX compiles it is more likely an error's own
+    may_show_tracer = "Tracer" in text or (message == "" and open_path.get() is None)
     may_show_tracer = may_show_tracer or "ndarray" in text  # the program asked ``type(x) is numpy.ndarray``
     names_tracer = may_show_tracer and not isinstance(error, FuncgradError)  # funcgrad's messages may show tracers
     in_place = text.startswith("'NotImplementedType' object has no attribute")  # ``series *= x`` of pandas

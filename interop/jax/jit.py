@@ -60,10 +60,11 @@ def jit(
 ) -> Callable[P, R]:
     """Return ``fun`` compiled by XLA, or as straight NumPy code: NumPy arrays in, NumPy arrays out.
 
-    With XLA, the default, the function runs once for each new combination of containers, shapes and dtypes, on abstract
-    values, which have a shape and a dtype only. XLA compiles its operations, and later calls run the program. So Python
-    must not branch on values, and side effects (printing, drawing random numbers) happen only in that one run. Call
-    ``jit`` once and keep the result: it holds the compiled programs.
+    With XLA, the default, the function runs for each new combination of containers, shapes and dtypes, on abstract
+    values, which have a shape and a dtype only. XLA compiles its operations, and later calls run the program. Where
+    Python branches on values, the function runs once for each path, up to 64, and the program takes the path that
+    Python would take; an error that a path raises is raised by the call. Side effects (printing, drawing random
+    numbers) happen only while the function is compiled. Call ``jit`` once and keep the result: it holds the programs.
 
     ``grad(jit(f))`` runs one compiled program forward and one backward, by funcgrad's rules; the intermediate values
     stay on the device. Every transform works inside ``jit``: ``jit(grad(f))``, ``jit(vmap(f))``.
@@ -96,7 +97,8 @@ def jit(
 
     Raises:
         MissingExtraError: JAX is not installed (an ``ImportError``).
-        StagingError: the function needed a concrete value while it was being compiled (a ``TypeError``).
+        StagingError: the function needed a concrete value while it was being compiled, or takes too many paths (a
+            ``TypeError``).
         InputError: an argument is neither an array nor a number and not static; the function lacks a static or donated
             argument that is named; the backend is unknown (a ``TypeError``).
 

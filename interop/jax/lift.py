@@ -18,12 +18,12 @@ import numpy as np
 
 from funcgrad import backend, tree
 from funcgrad.core import Primitive, Tracer, plain_value
-from funcgrad.errors import StagingError
+from funcgrad.errors import StagingError, text_of
 from funcgrad.interop.jax.conversion import copied_to_jax, flatten_with_jax
 from funcgrad.kinds.custom import CustomRules, custom_call, without_deferred
 from funcgrad.numpy.plain_values.hints import package_line, user_line
 from funcgrad.optional import import_jax, loaded_jax
-from funcgrad.shared_state import FORMAT_ERROR
+from funcgrad.shared_state import FORMAT_ERROR, open_path
 from funcgrad.transforms.lifting import LiftedTrace, Watch
 from funcgrad.transforms.transformed import Transformed, check_callable, name_of
 
@@ -160,10 +160,12 @@ def lifted(
 
 def _run(jax: Any, trace: LiftedTrace, fun: Callable[..., Any], args: tuple[Any, ...]) -> Any:
     """Call ``fun`` with trees of JAX values in ``trace``; close ``trace`` afterwards."""
+    path = open_path.set(None)  # JAX may be tracing further in than the program that could follow paths
     try:
         leaves, containers = flatten_with_jax(jax, args)
         out = fun(*containers(*[_enter(jax, trace, leaf) for leaf in leaves]))
     finally:
+        open_path.reset(path)
         trace.close()
     found, containers = flatten_with_jax(jax, out)
     return containers(*[trace.leave(leaf) for leaf in found])
@@ -239,17 +241,34 @@ def as_staging_errors(jax: Any, call: str, name: str) -> Iterator[None]:
     except Exception as error:
         kinds = [kind.__name__ for kind in type(error).__mro__]
         known = next((kind for kind in kinds if kind in _JAX_ERRORS), None)
-        if type(error) is TypeError and str(error).startswith(FORMAT_ERROR) and "Tracer" in str(error):
+        text = text_of(error)
+        if type(error) is TypeError and text.startswith(FORMAT_ERROR) and "Tracer" in text:
             known = "ConcretizationTypeError"
         elif known is None or not isinstance(error, getattr(jax.errors, known)):
             raise
         masked = any("mask" in frame.f_code.co_name for frame, _ in walk_tb(error.__traceback__))  # looks into a mask
-        what, remedy = _JAX_ERRORS["NonConcreteBooleanIndexError" if masked else known]
-        asked = package_line(error)
-        if asked:  # which the user cannot rewrite
-            what = f"{what}, by {asked}"
-            remedy = "Call the function of the package outside of what is compiled, or write its formula with NumPy."
-        raise StagingError(
-            f"{call}: {name} is being compiled, when values are not known yet, got a request for "
-            f"{what}{user_line(error)}. {remedy}"
-        ) from error
+        raise staging_error(call, name, "NonConcreteBooleanIndexError" if masked else known, error) from error
+
+
+def staging_error(
+    call: str, name: str, kind: str = "TracerBoolConversionError", error: Exception | None = None, places: str = ""
+) -> StagingError:
+    """Return the error for a request for a value that is not known yet.
+
+    Args:
+        call: name of the public function.
+        name: name of the function that is run.
+        kind: name of JAX's error.
+        error: the error that was raised; None if the request is running.
+        places: what to say of where such values are requested.
+    """
+    what, remedy = _JAX_ERRORS[kind]
+    what += places
+    asked = package_line(error)
+    if asked:  # which the user cannot rewrite
+        what = f"{what}, by {asked}"
+        remedy = "Call the function of the package outside of what is compiled, or write its formula with NumPy."
+    return StagingError(
+        f"{call}: {name} is being compiled, when values are not known yet, got a request for "
+        f"{what}{user_line(error)}. {remedy}"
+    )

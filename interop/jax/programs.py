@@ -21,6 +21,8 @@ import numpy as np
 from funcgrad import backend
 from funcgrad.batching import BatchTrace, is_batched, named_axes
 from funcgrad.core import Primitive, Tracer, bind, is_array, replace_at
+from funcgrad.errors import StagingError
+from funcgrad.interop.jax.checks import FailedCheck, raise_failed
 from funcgrad.interop.jax.conversion import (
     Containers,
     as_views,
@@ -31,6 +33,7 @@ from funcgrad.interop.jax.conversion import (
 )
 from funcgrad.optional import double_precision, import_jax
 from funcgrad.reverse import vjp_for_all
+from funcgrad.shared_state import open_path
 from funcgrad.transforms.arguments import merge_leaves
 from funcgrad.transforms.control.staging import explained_limits
 from funcgrad.transforms.transformed import Transformed, check_callable, name_of
@@ -76,7 +79,8 @@ class Program:
         if not self.compiled:
             return out.func, out.args
         ((number, results),) = out.items()
-        return self.static[number], results
+        static_part = self.static[number]
+        return static_part.end(self.name, results) if type(static_part) is Checked else (static_part, results)
 
     def derived(self, *key: Any) -> Program:
         """Return the program ``self.make_<key[0]>(*key[1:])``; a compiled program makes it only once."""
@@ -106,8 +110,10 @@ class Program:
             n = len(values) - len(traced)
             restricted, static_part = self._restricted_to(values[:n], traced)
             results, tangents = jax.jvp(restricted, tuple(values[i] for i in traced), tuple(values[n:]))
+            static, results, checks = split_checks(static_part[0], results)
             live = _inexact(results)
-            return jax.tree_util.Partial(WithTangents(static_part[0], live), *results, *[tangents[i] for i in live])
+            arrays = [*results, *[tangents[i] for i in live]]
+            return with_checks(jax, WithTangents(static, live), arrays, checks)
 
         return Program(jax, self.name, fun, compiled=self.compiled)
 
@@ -136,7 +142,8 @@ class Program:
             residuals = [copied_to_jax(jax, r) for r in residuals]  # include arrays that the function closes over
             shapes_dtypes = [ShapeDtype(r.shape, r.dtype) for r in results]
             program = Pullback(jax, self.name, structure.unflatten, shapes_dtypes, self.compiled)
-            return jax.tree_util.Partial(Residuals(static_part[0], len(results), program), *results, *residuals)
+            static, results, checks = split_checks(static_part[0], results)
+            return with_checks(jax, Residuals(static, len(results), program), [*results, *residuals], checks)
 
         return Program(jax, self.name, fun, compiled=self.compiled)
 
@@ -160,7 +167,10 @@ class Program:
             mapped = iter(jax.vmap(one, tuple([0 if flag else None for flag in flags]))(*leaves))
             fixed, (inner, moving) = iter(still), static_part
             results = [next(mapped) if m else next(fixed) for m in moving]
-            return jax.tree_util.Partial(Batched(inner, moving), *results)
+            inner, results, checks = split_checks(inner, results)
+            if checks is not None and moving[-1]:
+                checks = checks._replace(failed=checks.failed.any(0))  # the check fails for one of the examples
+            return with_checks(jax, Batched(inner, moving[: len(results)]), results, checks)
 
         return Program(jax, self.name, fun, compiled=self.compiled)
 
@@ -267,6 +277,51 @@ class Batched(Static):
     flags: tuple[bool, ...]
 
 
+class Checks(NamedTuple):
+    """Checks that a program makes, and their conditions: an array that says which have failed."""
+
+    checks: Sequence[FailedCheck]
+    failed: Any
+
+
+@dataclass(eq=False)
+class Checked(Static):
+    """Static part of results followed by the conditions of ``checks``."""
+
+    checks: Sequence[FailedCheck]
+
+    def end(self, name: str, results: Leaves) -> tuple[Any, Leaves]:
+        """Return the inner static part and the results of the program ``name``, if no check has failed.
+
+        While JAX compiles a program around this one, the checks become checks of that program.
+        """
+        *results, failed = results
+        if not backend.is_jax_tracer(failed) or failed.to_concrete_value() is not None:
+            raise_failed(name, self.checks, failed)
+        elif (path := open_path.get()) is not None:
+            path.checks += [(failed[i], check) for i, check in enumerate(self.checks)]
+        else:
+            raise StagingError(
+                f"jit: {name} checks a value where no error can be raised, in a compiled loop or branch or under a "
+                f"transform of JAX, got a condition{self.checks[0].place}. Check the value before."
+            )
+        return self.inner, results
+
+
+def split_checks(static_part: Any, results: list[Any]) -> tuple[Any, list[Any], Checks | None]:
+    """Return the static part, the results without the conditions of checks, and the checks if there are any."""
+    if type(static_part) is not Checked:
+        return static_part, results, None
+    return static_part.inner, results[:-1], Checks(static_part.checks, results[-1])
+
+
+def with_checks(jax: Any, static_part: Any, arrays: Leaves, checks: Checks | None) -> Any:
+    """Return what a program returns: a static part, arrays and the conditions of its checks."""
+    if checks is None:
+        return jax.tree_util.Partial(static_part, *arrays)
+    return jax.tree_util.Partial(Checked(static_part, checks.checks), *arrays, checks.failed)
+
+
 @dataclass(eq=False, slots=True)
 class Call:
     """One call of a program.
@@ -365,7 +420,7 @@ def _forward(args: Leaves, tangents: Leaves, params: dict[str, Any]) -> Any:
     static_part: WithTangents = jvp_call.static_part
     call.static_part = static_part.inner
     count = len(outs) - len(static_part.live)
-    moving = dict(zip(static_part.live, outs[count:], strict=True))
+    moving = {i: t for i, t in zip(static_part.live, outs[count:], strict=True) if backend.is_inexact(outs[i])}
     return outs[:count], tuple([moving.get(i) for i in range(count)])
 
 

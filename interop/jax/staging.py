@@ -15,24 +15,33 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from funcgrad import backend, blocks, tree
 from funcgrad.batching import BatchTrace, named_axes
 from funcgrad.core import Tracer, are_tracers_of, describe, is_array, replace_at
 from funcgrad.errors import InputError
 from funcgrad.forward import ForwardTrace
 from funcgrad.interop.jax.conversion import unflattener
+from funcgrad.interop.jax.jaxprs import evaluate, is_variable, read
 from funcgrad.interop.jax.lift import ClosedOverTracer, as_staging_errors, lifted_trace
+from funcgrad.interop.jax.paths import Forked, follow_paths, on_only_path
 from funcgrad.interop.jax.programs import (
     Batched,
+    Checked,
+    Checks,
     Program,
     Pullback,
     Residuals,
     ShapeDtype,
     WithTangents,
     no_static_part,
+    split_checks,
+    with_checks,
 )
 from funcgrad.kinds.linear import to_batch
 from funcgrad.reverse import backward, record_function
+from funcgrad.shared_state import open_path
 from funcgrad.transforms.lifting import LiftedTrace
 
 #: Names of operations that are cheaper to repeat in the backward half than their results are to keep.
@@ -66,8 +75,8 @@ class Backward:
     def __call__(self, residuals: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
         """Return the cotangents of the leaves, from the residuals and the cotangents of the results."""
         values = {**self.constants, **dict(zip([*self.places, *self.markers], [*residuals, *cts], strict=True))}
-        _evaluate(self.eqns, values)
-        return [self.asarray(_read(values, v)) for v in self.cts]
+        evaluate(self.eqns, values)
+        return [self.asarray(read(values, v)) for v in self.cts]
 
 
 def halves(
@@ -95,12 +104,12 @@ def halves(
     first, second, needed = _split_operations(jaxpr.eqns, markers, cts)
     consts = dict(zip(jaxpr.constvars, closed.consts, strict=True))
     values = {**consts, **dict(zip(jaxpr.invars, leaves, strict=True))}
-    _evaluate(first, values)
+    evaluate(first, values)
     # A constant that JAX is tracing further out is a residual; other constants stay with the backward half.
     constants = {v: c for v, c in consts.items() if not isinstance(c, jax.core.Tracer)}
     places = [v for v in needed if v not in constants]
     asarray = jax.numpy.asarray  # results may be literals, which are numbers
-    results = [asarray(_read(values, v)) for v in jaxpr.outvars[: ends[0]]]
+    results = [asarray(read(values, v)) for v in jaxpr.outvars[: ends[0]]]
     return results, [values[v] for v in places], Backward(asarray, second, constants, places, markers, cts)
 
 
@@ -114,49 +123,30 @@ def _split_operations(
     for eqn in eqns:
         if any(v in late for v in eqn.outvars):
             continue  # this operation makes a marker
-        if any(_is_var(v) and v in late for v in eqn.invars):
+        if any(is_variable(v) and v in late for v in eqn.invars):
             late.update(eqn.outvars)
             second.append(eqn)
         else:
             first.append(eqn)
-    needed = dict.fromkeys(v for v in cts if _is_var(v))
+    needed = dict.fromkeys(v for v in cts if is_variable(v))
     kept: list[Any] = []
     for eqn in reversed([*(e for e in first if _is_cheap(e)), *second]):
         if getattr(eqn, "effects", None) or any(v in needed for v in eqn.outvars):
             kept.append(eqn)
             for v in eqn.outvars:
                 needed.pop(v, None)
-            needed.update(dict.fromkeys(v for v in eqn.invars if _is_var(v)))
+            needed.update(dict.fromkeys(v for v in eqn.invars if is_variable(v)))
     return first, kept[::-1], [v for v in needed if v not in markers]
 
 
 def _is_cheap(eqn: Any) -> bool:
     name = eqn.primitive.name
-    return name in _LAYOUT or (name in _ARITHMETIC and len({v for v in eqn.invars if _is_var(v)}) == 1)
+    return name in _LAYOUT or (name in _ARITHMETIC and len({v for v in eqn.invars if is_variable(v)}) == 1)
 
 
 def cotangent_marker(jax: Any, result: Any) -> Any:
     """Return a new value like ``result``, which represents its cotangent."""
     return jax.lax.neg(result)  # any operation would do: it is never executed
-
-
-def _is_var(v: Any) -> bool:
-    return not hasattr(v, "val")  # only a literal has ``val``
-
-
-def _read(values: dict[Any, Any], v: Any) -> Any:
-    return values[v] if _is_var(v) else v.val
-
-
-def _evaluate(eqns: Sequence[Any], values: dict[Any, Any]) -> None:
-    """Run the operations; read arguments from ``values`` and store results there."""
-    for eqn in eqns:
-        bound = eqn.primitive.get_bind_params(eqn.params)
-        functions, params = bound if isinstance(bound, tuple) else ((), bound)  # older versions of JAX return a pair
-        context = getattr(eqn, "ctx", None)
-        with nullcontext() if context is None else context.manager:
-            found = eqn.primitive.bind(*functions, *[_read(values, v) for v in eqn.invars], **params)
-        values.update(zip(eqn.outvars, found if eqn.primitive.multiple_results else [found], strict=True))
 
 
 #: Type of a function from leaves to the leaves of its result and a static part that describes them.
@@ -194,18 +184,28 @@ class StagedProgram(Program):
         """Run ``run_on_jax`` as ``Program`` does, and note how to make the result without Python code of JAX."""
         out = super().run_numbered(*leaves)
         for number in out:
-            self.unflatten_by_number[number] = unflattener(self.static[number])
+            self.unflatten_by_number[number] = self._unflattener(self.static[number])
         return out
 
+    def _unflattener(self, static_part: Any) -> Callable[[Sequence[Any]], Any]:
+        if type(static_part) is not Checked:
+            return unflattener(static_part)
+        unflatten = unflattener(static_part.inner)
+        return lambda results: unflatten(static_part.end(self.name, results)[1])
+
     def run_on_jax(self, *leaves: Any) -> Any:
-        """Run the function on values of JAX."""
+        """Run the function on values of JAX, on all paths that it may take."""
+        return follow_paths(self.jax, self.name, self.run_once, leaves)
+
+    def run_once(self, *leaves: Any) -> Any:
+        """Run the function on values of JAX, on the open path."""
         with self.lifted_run(leaves) as (trace, values):
             outs, static_part = self.flat(*values)
             results = [self.leave(trace, out) for out in outs]
         if self.out_shardings is not None:
             places = tree.broadcast_prefix(self.out_shardings, static_part(*range(len(results))))
             results = _constrained(self.jax, results, places)
-        return self.jax.tree_util.Partial(static_part, *results)
+        return with_checks(self.jax, static_part, results, open_path.get().made_checks(self.jax))
 
     @contextmanager
     def lifted_run(self, leaves: Sequence[Any]) -> Iterator[tuple[LiftedTrace, list[Any]]]:
@@ -214,7 +214,7 @@ class StagedProgram(Program):
             leaves = _constrained(self.jax, leaves, [*self.shardings, *[None] * (len(leaves) - len(self.shardings))])
         unseen = blocks.Block(lambda state: state._replace(watcher=None, runner=None))
         with unseen if blocks.current() != blocks.State() else nullcontext():
-            trace = lifted_trace(refuse_closures=True)
+            trace = lifted_trace(refuse_closures=True, watch=open_path.get().watch)
             try:
                 with as_staging_errors(self.jax, "jit", self.name):
                     yield trace, [trace.leaf(leaf) for leaf in leaves]
@@ -264,19 +264,54 @@ class StagedProgram(Program):
                 seeds = [(n, trace.leaf(m)) for n, m in pairs if n is not None and m is not None]
                 cts = backward(seeds, len(traced))
                 zeros = [backend.zeros_like(values[i]) if ct is None else ct for i, ct in zip(traced, cts, strict=True)]
-                return results, [m for m in markers if m is not None], [self.leave(trace, ct) for ct in zeros]
+                found = [self.leave(trace, ct) for ct in zeros]
+            made = open_path.get().made_checks(self.jax)
+            if made is not None:
+                results.append(made.failed)
+                static_part[:] = [Checked(static_part[0], made.checks)]
+            return results, [m for m in markers if m is not None], found
 
-        results, residuals, back = halves(self.jax, both, leaves)
-        shapes_dtypes = [ShapeDtype(r.shape, r.dtype) for r in results]
+        try:
+            results, residuals, back = on_only_path(
+                self.jax, self.name, self.run_once, leaves, lambda: halves(self.jax, both, leaves)
+            )
+        except Forked:
+            return self.with_leaves_as_residuals(leaves, traced)
+        static, results, checks = split_checks(static_part[0], results)
         floating = [i for i, r in enumerate(results) if backend.is_inexact(r)]
 
         def pullback_of(kept: Sequence[Any]) -> Callable[[Sequence[Any]], list[Any]]:
             return lambda cts: back(kept, [cts[i] for i in floating])
 
-        static = Residuals(
-            static_part[0], len(results), Pullback(self.jax, self.name, pullback_of, shapes_dtypes, True)
-        )
-        return self.jax.tree_util.Partial(static, *results, *residuals)
+        return self._with_pullback(static, results, residuals, pullback_of, checks)
+
+    def with_leaves_as_residuals(self, leaves: Sequence[Any], traced: tuple[int, ...]) -> Any:
+        """Compute the results of a function with several paths, whose pullback runs it again."""
+        out = self.run_on_jax(*leaves)
+        static, results, checks = split_checks(out.func, list(out.args))
+        floating = tuple([i for i, r in enumerate(results) if backend.is_inexact(r)])
+        again = self.derived("vjp", traced, floating)
+
+        def pullback_of(kept: Sequence[Any]) -> Callable[[Sequence[Any]], list[Any]]:
+            def pullback(cts: Sequence[Any]) -> list[Any]:
+                found = again.fun(*kept, *[cts[i] for i in floating])
+                return split_checks(found.func, list(found.args))[1]
+
+            return pullback
+
+        return self._with_pullback(static, results, leaves, pullback_of, checks)
+
+    def _with_pullback(
+        self,
+        static: Any,
+        results: list[Any],
+        residuals: Sequence[Any],
+        pullback_of: Callable[..., Any],
+        checks: Checks | None,
+    ) -> Any:
+        shapes_dtypes = [ShapeDtype(r.shape, r.dtype) for r in results]
+        pullback = Pullback(self.jax, self.name, pullback_of, shapes_dtypes, True)
+        return with_checks(self.jax, Residuals(static, len(results), pullback), [*results, *residuals], checks)
 
     def make_batched(self, flags: tuple[bool, ...], names: tuple[Any, ...] = ()) -> Program:
         """Make the program on batches; use funcgrad's ``vmap`` if the function may look up the batch axis by name."""
@@ -312,11 +347,16 @@ def _jvp_of(flat: Flat, traced: tuple[int, ...]) -> Flat:
             trace.close()
         mine = are_tracers_of(trace, outs)
         results = [out._val if m else out for out, m in zip(outs, mine, strict=True)]
-        live = tuple([i for i, r in enumerate(results) if is_array(r) and backend.is_inexact(r)])
-        tangents = [outs[i].tangent if mine[i] else backend.zeros_like(results[i]) for i in live]
+        live = tuple([i for i, r in enumerate(results) if is_array(r)])
+        tangents = [outs[i].tangent if mine[i] else _zero_tangent(results[i]) for i in live]
         return [*results, *tangents], WithTangents(static_part, live)
 
     return jvp_fun
+
+
+def _zero_tangent(x: Any) -> Any:
+    """Return the tangent of a result that depends on nothing; on another path an integer may be floating."""
+    return backend.zeros_like(x) if backend.is_inexact(x) else np.zeros(np.shape(x), np.float32)
 
 
 def _vjp_of(flat: Flat, traced: tuple[int, ...], live: tuple[int, ...]) -> Flat:

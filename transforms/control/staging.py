@@ -36,6 +36,7 @@ from funcgrad.errors import InputError, NotDifferentiableError
 from funcgrad.kinds.rules import Operation, finish_operation
 from funcgrad.optional import loaded_jax
 from funcgrad.reverse import call_vjp, vjp_for_all
+from funcgrad.shared_state import open_path
 from funcgrad.transforms.lifting import LiftedTrace, innermost_body
 from funcgrad.writable import as_argument, writable_result
 
@@ -343,12 +344,14 @@ class Captured:
         trace = replacements.trace
         # An outer vmap is applied by JAX to the whole call: its axis has no name inside the body.
         token, around = named_axes.set(MappingProxyType({})), innermost_body.set(trace)
+        path = open_path.set(None)  # a condition that the body computes cannot leave it
         try:
             with blocks.Block(lambda state: state._replace(watcher=_ReplacingWatcher(replacements))):
                 out = fun(*[as_argument(trace.wrap(leaf)) for leaf in leaves])
                 found, spec = tree.flatten(out)
                 return spec, [replacements.leave(leaf) for leaf in found]
         finally:
+            open_path.reset(path)
             innermost_body.reset(around)
             named_axes.reset(token)
             trace.close()

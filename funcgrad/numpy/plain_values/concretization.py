@@ -35,7 +35,7 @@ from funcgrad.errors import ConcretizationError, ConversionError, ReadOnlyError
 from funcgrad.graph import report_answer
 from funcgrad.numpy.plain_values.hints import hints_for_request, standard_library_hint, user_frame, user_line
 from funcgrad.numpy.plain_values.texts import TracedText, Unshared, has_all_digits, refuse_text
-from funcgrad.shared_state import followed_paths, note_refusal, pending_refusals
+from funcgrad.shared_state import followed_paths, note_refusal, open_path, pending_refusals
 from funcgrad.writable import is_buffer, make_buffer
 
 __all__ = [
@@ -203,12 +203,22 @@ def _answer(x: Tracer, request: str, convert: Callable[[Any], Any]) -> Any:
     x = unbatched_if_equal(x)
     try:
         answer = report_answer(x, convert(concrete(x, request, steers=False)))
-        if followed_paths and (path := followed_paths.get(threading.get_ident())) is not None:
-            path.take(answer)
-        return answer
     except TypeError as error:
-        _note_refused_request(request, x, error)
-        raise
+        answer = _answer_on_path(x) if convert is bool else None
+        if answer is None:
+            _note_refused_request(request, x, error)
+            raise
+    if followed_paths and (path := followed_paths.get(threading.get_ident())) is not None:
+        path.take(answer)
+    return answer
+
+
+def _answer_on_path(x: Tracer) -> bool | None:
+    """Return the truth value of ``x`` on the path that JAX compiles; None if no path is followed."""
+    path = open_path.get()
+    if path is None or not backend.is_jax_tracer(plain_value(x)):
+        return None
+    return cast("bool | None", path.answer(plain_value(x)))
 
 
 def _note_refused_request(request: str, x: Tracer, error: TypeError) -> None:
@@ -242,10 +252,7 @@ def _format(x: Tracer, spec: str) -> str:
         return format(whole, spec)
     bottom = plain_value(x)
     if backend.is_jax_tracer(bottom):
-        raise ConcretizationError(
-            f"format(x, {spec!r}): a value is not known while jit compiles, got {describe(x)}{user_line()}. Write "
-            "f'{x}' to see shape and dtype, or print the numbers when they are computed, with jax.debug.print."
-        )
+        return str(x)
     if x.shape or _innermost_batch(x) is None:
         return as_traced_text(x, format(bottom, spec), has_all_digits(spec))  # NumPy refuses to format arrays
     shown: Any = {"all": lambda number: format(number, spec)}
@@ -322,16 +329,16 @@ _SHORTEST_MATCH = 3  # smallest length at which a piece of a text counts as a pa
 
 def _is_worth_remembering(x: Any) -> bool:
     """Whether ``x`` has a derivative, or represents further values: those of a batch or of later runs."""
-    return any(t.differentiates or t.is_bit_exact or isinstance(t, BatchTrace) for t in traces_of([x]))
+    return any(t.differentiates or t.is_bit_exact or t.runs_jax or isinstance(t, BatchTrace) for t in traces_of([x]))
 
 
 def _str(x: Tracer) -> str:
-    """Return the text of the numbers, as outside of the transform; what JAX does not know yet shows as a tracer."""
+    """Return the text of the numbers, as outside of the transform; or dtype and shape if JAX does not know them yet."""
     if (whole := _shared_integer(x)) is not None:
         return str(whole)
     bottom = plain_value(x)
     if backend.is_jax_tracer(bottom):
-        return repr(x)
+        return as_traced_text(x, describe(x), False)
     alone = _innermost_batch(x) is None
     text = str(bottom) if alone else np.array2string(np.asarray(bottom), threshold=20, edgeitems=2)
     return as_traced_text(x, text, not x.shape)

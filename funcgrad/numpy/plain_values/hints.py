@@ -18,14 +18,14 @@ from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
 from importlib.util import find_spec
-from traceback import walk_tb
+from traceback import walk_stack, walk_tb
 from types import BuiltinFunctionType, FrameType, ModuleType
 from typing import Any
 
 import numpy as np
 
 from funcgrad.core import Tracer
-from funcgrad.errors import FuncgradError
+from funcgrad.errors import FuncgradError, text_of
 
 #: Functions of SciPy, by module, with the name of the function of funcgrad that replaces them.
 _ALIASES = {
@@ -196,10 +196,10 @@ def add_hint(error: Exception) -> None:
     Args:
         error: the error that the transformed function raised.
     """
-    said = (*getattr(error, "__notes__", []), "" if _MIXED_NAMESPACES_TEXT in str(error) else str(error))
+    said = (*getattr(error, "__notes__", []), "" if _MIXED_NAMESPACES_TEXT in text_of(error) else text_of(error))
     if isinstance(error, FuncgradError) or any("funcgrad" in text for text in said):
         return
-    if isinstance(error, TypeError) and any(text in str(error) for text in _CALL_ERROR_TEXTS):
+    if isinstance(error, TypeError) and any(text in text_of(error) for text in _CALL_ERROR_TEXTS):
         return
     with suppress(Exception):  # a failure here must not hide the error from the user
         if hint := _hint_for_error(error):
@@ -216,7 +216,7 @@ _SERIALIZATION_HINTS = {
 
 
 def _hint_for_serialization(error: Exception, user: FrameType) -> str:
-    found = next((hint for said, hint in _SERIALIZATION_HINTS.items() if said in str(error)), "")
+    found = next((hint for said, hint in _SERIALIZATION_HINTS.items() if said in text_of(error)), "")
     return found if found and _has_tracer(user.f_locals) else ""
 
 
@@ -233,19 +233,19 @@ def _hint_for_error(error: Exception) -> str:
             frames.append(trace.tb_frame)
             every.append(trace.tb_frame)
         trace = trace.tb_next
-    if _MIXED_NAMESPACES_TEXT in str(error):
+    if _MIXED_NAMESPACES_TEXT in text_of(error):
         return (
             " The function combines traced arrays with arrays of NumPy, such as truth values and constants. Run code "
             "for any array library as funcgrad.interop.from_array_api(f), with all its arrays as arguments."
         )
-    if "__jax_array__" in str(error):  # JAX's error for an object that defines ``__jax_array__``
+    if "__jax_array__" in text_of(error):  # JAX's error for an object that defines ``__jax_array__``
         return (
             " Use functions of funcgrad.numpy, or wrap the function of JAX: funcgrad.interop.from_jax(f). JAX accepts "
             "neither traced values nor arrays made in a transformed function; pass constants as numpy.asarray(c)."
         )
     if user is not None and (hint := _hint_for_serialization(error, user)):
         return hint
-    if isinstance(error, SystemError) or (isinstance(error, AttributeError) and str(error).startswith("__")):
+    if isinstance(error, SystemError) or (isinstance(error, AttributeError) and text_of(error).startswith("__")):
         # A routine in C has ignored a refusal, so its next call of Python has failed.
         return _hint_for_frames(every)
     if frames:
@@ -255,7 +255,7 @@ def _hint_for_error(error: Exception) -> str:
     if user is None or isinstance(error, AttributeError):
         return ""
     node = expression(user, instruction)
-    if node is not None and "Tracer" in str(error):  # a ``raise`` statement of the user is not an expression
+    if node is not None and "Tracer" in text_of(error):  # a ``raise`` statement of the user is not an expression
         return _hint_for_call(node, user) or " Use a function of funcgrad, or give this one a rule: custom_vjp."
     if isinstance(node, ast.Call) and any(_may_be_traced(arg, user) for arg in node.args):
         return _hint_for_call(node, user)
@@ -504,12 +504,14 @@ def _innermost_user_frame(error: BaseException | None, *, own: bool) -> tuple[Fr
     return frame, number
 
 
-def package_line(error: BaseException) -> str:
+def package_line(error: BaseException | None) -> str:
     """Return the line of an installed package on which ``error`` arose as ``path:number `source```.
 
-    Returns "" if it arose on a line of the user; funcgrad's and JAX's own lines do not count.
+    Without an error, it is the line that runs. Returns "" if it is a line of the user; funcgrad's and JAX's own lines
+    do not count.
     """
-    steps = [(f, n) for f, n in walk_tb(error.__traceback__) if not _is_of_funcgrad_or_jax(f)]
+    found = list(walk_stack(None))[::-1] if error is None else walk_tb(error.__traceback__)
+    steps = [(f, n) for f, n in found if not _is_of_funcgrad_or_jax(f)]
     return _formatted_line(*steps[-1]) if steps and is_installed_frame(steps[-1][0]) else ""
 
 

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 from weakref import ref
 
-from funcgrad.core import Tracer, join_repetition, traces_of
+from funcgrad.backend import is_jax_tracer
+from funcgrad.core import Tracer, join_repetition, plain_value, traces_of
 from funcgrad.errors import ConcretizationError, ConversionError
 from funcgrad.numpy.plain_values.hints import user_line
 from funcgrad.shared_state import note_refusal
@@ -112,10 +113,12 @@ class TracedText(str):
 
 
 def _several_numbers(x: Tracer) -> str:
-    """Return what a text of ``x`` shows if each example of a batch, or each later run, has its own number."""
+    """Return what a text of ``x`` shows if examples of a batch, or later runs, have other numbers."""
     traces = list(traces_of([x]))
     if any(trace.hidden_axes for trace in traces):
         return _EXAMPLES
+    if is_jax_tracer(plain_value(x)):
+        return "a number that is not known while JAX compiles"
     return "a number that each later run of a recorded program has anew" if any(t.is_bit_exact for t in traces) else ""
 
 
