@@ -52,6 +52,7 @@ from funcgrad.numpy_code.kernels.solvers import SOLVERS, checked_spilu, with_exa
 from funcgrad.numpy_code.kernels.splines import SPLINES, surface
 from funcgrad.numpy_code.kernels.state_space import STATE_SPACE
 from funcgrad.numpy_code.kernels.transport import distance_of_points
+from funcgrad.numpy_code.kernels.wrapping import Built, around
 from funcgrad.numpy_code.own import known_value, on_plain_values, own
 from funcgrad.numpy_code.sparse.members import laplacian_with_zeros
 from funcgrad.optional import import_scipy
@@ -367,33 +368,29 @@ def kernel(fun: Any) -> Callable[..., Any] | None:
     return found
 
 
-def _zmap_omitting_nans(built: Callable[..., Any]) -> Callable[..., Any]:
+@around
+def _zmap_omitting_nans(
+    built: Built, scores: Any, compare: Any, axis: Any = 0, ddof: int = 0, nan_policy: str = "propagate"
+) -> Any:
     """Wrap ``zmap``: omitted NaNs are not divided by the deviation, whose derivative would become NaN."""
-
-    def zmap(scores: Any, compare: Any, axis: Any = 0, ddof: int = 0, nan_policy: str = "propagate") -> Any:
-        found = built(scores, compare, axis, ddof, nan_policy)
-        if nan_policy != "omit" or type(found) is not Tracer:
-            return found
-        missing = fnp.isnan(found)
-        return fnp.where(missing, np.nan, built(fnp.where(missing, 0.0, scores), compare, axis, ddof, nan_policy))
-
-    return zmap
+    found = built(scores, compare, axis, ddof, nan_policy)
+    if nan_policy != "omit" or type(found) is not Tracer:
+        return found
+    missing = fnp.isnan(found)
+    return fnp.where(missing, np.nan, built(fnp.where(missing, 0.0, scores), compare, axis, ddof, nan_policy))
 
 
-def _checked_place_poles(built: Callable[..., Any]) -> Callable[..., Any]:
+@around
+def _checked_place_poles(built: Built, A: Any, B: Any, *args: Any, **kwargs: Any) -> Any:
     """Wrap ``place_poles``: refuse inputs for which many gains place the poles, of which SciPy returns one."""
-
-    def place_poles(A: Any, B: Any, *args: Any, **kwargs: Any) -> Any:
-        inputs = np.asarray(known_value(B, "signal.place_poles"))
-        if inputs.ndim == 2 and inputs.shape[1] > 1 and np.linalg.matrix_rank(inputs) < len(inputs):
-            raise ConversionError(
-                f"signal.place_poles: with several inputs many gains place the poles, and the one that SciPy stops at "
-                f"has no derivative, got B of shape {inputs.shape}{user_line()}. Minimise a cost of the gains, or use "
-                "one input."
-            )
-        return built(A, B, *args, **kwargs)
-
-    return place_poles
+    inputs = np.asarray(known_value(B, "signal.place_poles"))
+    if inputs.ndim == 2 and inputs.shape[1] > 1 and np.linalg.matrix_rank(inputs) < len(inputs):
+        raise ConversionError(
+            f"signal.place_poles: with several inputs many gains place the poles, and the one that SciPy stops at "
+            f"has no derivative, got B of shape {inputs.shape}{user_line()}. Minimise a cost of the gains, or use "
+            "one input."
+        )
+    return built(A, B, *args, **kwargs)
 
 
 def _needing_numpy(name: str, is_refused: Callable[[Any], bool]) -> Callable[[Any], Callable[..., Any]]:
@@ -442,18 +439,15 @@ def _hessian_of_each(built: Callable[..., Any]) -> Callable[..., Any]:
     return with_example_loop(hessian, "scipy.differentiate.hessian")
 
 
-def _without_traced_points(built: Callable[..., Any]) -> Callable[..., Any]:
+@around
+def _without_traced_points(built: Built, self: Any, x: Any, y: Any, **options: Any) -> None:
     """Wrap ``AAA``: refuse traced values, because its weights are a direction determined only up to rounding."""
-
-    def init(self: Any, x: Any, y: Any, **options: Any) -> None:
-        if holds_traced((x, y)):
-            raise ConversionError(
-                "interpolate.AAA: the points and weights that it chooses have no derivative, got traced values"
-                f"{user_line()}. Use interpolate.FloaterHormannInterpolator, whose weights are known."
-            )
-        built(self, x, y, **options)
-
-    return init
+    if holds_traced((x, y)):
+        raise ConversionError(
+            "interpolate.AAA: the points and weights that it chooses have no derivative, got traced values"
+            f"{user_line()}. Use interpolate.FloaterHormannInterpolator, whose weights are known."
+        )
+    built(self, x, y, **options)
 
 
 def _constant_of_one(built: Callable[..., Any]) -> Callable[..., Any]:
@@ -468,15 +462,14 @@ def _constant_of_one(built: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-def _keeping_classes(built: Callable[..., Any]) -> Callable[..., Any]:
+@around
+def _keeping_classes(
+    built: Built, array: Any, dtype: Any = None, *args: Any, subok: bool = False, **kwargs: Any
+) -> Any:
     """Wrap ``_asarray``: masked arrays and matrices keep their class where SciPy keeps that of a NumPy array."""
-
-    def as_array(array: Any, dtype: Any = None, *args: Any, subok: bool = False, **kwargs: Any) -> Any:
-        if subok and isinstance(array, Proxy):
-            return fnp.asanyarray(array, dtype)
-        return built(array, dtype, *args, subok=subok, **kwargs)
-
-    return as_array
+    if subok and isinstance(array, Proxy):
+        return fnp.asanyarray(array, dtype)
+    return built(array, dtype, *args, subok=subok, **kwargs)
 
 
 def _is_unknown_in_jax(x: Any) -> bool:
