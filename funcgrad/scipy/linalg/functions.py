@@ -88,7 +88,6 @@ def expm_frechet(
         E: directions; their batches broadcast with those of ``A``.
         method: used by SciPy alone, like ``check_finite``.
         compute_expm: whether to return the exponential too.
-        check_finite: see ``method``.
 
     Raises:
         LinAlgError: a matrix is not square.

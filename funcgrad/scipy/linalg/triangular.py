@@ -150,9 +150,7 @@ def schur(
         a: matrices in the last two axes.
         output: "real" or "complex", the form of real matrices.
         lwork: used by SciPy alone, like ``overwrite_a`` and ``check_finite``.
-        overwrite_a: see ``lwork``.
         sort: which eigenvalues come first: "lhp", "rhp", "iuc", "ouc", or a function, as in SciPy.
-        check_finite: see ``lwork``.
 
     Returns:
         T and Z, and with ``sort`` the number of eigenvalues that come first.
@@ -217,7 +215,6 @@ def hessenberg(a: ArrayLike, calc_q: bool = False, overwrite_a: bool = False, ch
         a: matrices in the last two axes.
         calc_q: whether to return H and Q, or H alone.
         overwrite_a: used by SciPy alone, like ``check_finite``.
-        check_finite: see ``overwrite_a``.
 
     Raises:
         LinAlgError: a matrix is not square.
@@ -315,9 +312,6 @@ def qz(
         output: "real" or "complex". The derivative of a real form needs real eigenvalues.
         lwork: used by SciPy alone, like ``overwrite_a``, ``overwrite_b`` and ``check_finite``.
         sort: None; see ``ordqz``.
-        overwrite_a: see ``lwork``.
-        overwrite_b: see ``lwork``.
-        check_finite: see ``lwork``.
 
     Returns:
         AA, BB, Q and Z.
@@ -357,8 +351,6 @@ def ordqz(
         sort: which eigenvalues come first: "lhp", "rhp", "iuc", "ouc", or a function of alpha and beta.
         output: see ``qz``.
         overwrite_a: used by SciPy alone, like ``overwrite_b`` and ``check_finite``.
-        overwrite_b: see ``overwrite_a``.
-        check_finite: see ``overwrite_a``.
 
     Returns:
         AA, BB, alpha, beta, Q and Z.
