@@ -34,7 +34,6 @@ class KDTree:
         MissingExtraError: SciPy is not installed.
 
     Example:
-        >>> from funcgrad import grad
         >>> tree = KDTree([[0.0, 0.0], [3.0, 0.0]])
         >>> tree.query([3.0, 4.0])[0]
         4.0
