@@ -160,17 +160,11 @@ def anderson(
     """Find a fixed point of ``g`` by Anderson's accelerated iteration.
 
     Each step mixes the last iterates so that the residual is smallest. (D. G. Anderson, Iterative procedures
-    for nonlinear integral equations, 1965; in the form of Walker and Ni, 2011.)
+    for nonlinear integral equations, 1965; in the form of Walker and Ni, 2011.) Arguments and errors as for ``picard``.
 
     Args:
-        g: a function of a tree that returns a tree of the same structure and shapes.
-        x0: the starting point.
         memory: how many iterates are mixed.
         tol: the largest last residual, relative to 1 plus the largest entry of the fixed point; None for ``eps**0.75``.
-        maxiter: the largest number of steps.
-
-    Raises:
-        ArithmeticError: no convergence.
 
     Example:
         >>> from funcgrad.transforms import anderson

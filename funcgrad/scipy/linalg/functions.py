@@ -156,14 +156,7 @@ def solve_sylvester(a: ArrayLike, b: ArrayLike, q: ArrayLike) -> Array:
 
 @mirrors
 def solve_continuous_lyapunov(a: ArrayLike, q: ArrayLike) -> Array:
-    """Return the matrix ``x`` with ``a @ x + x @ a^H = q``.
-
-    Args:
-        a: square matrices.
-        q: right-hand sides.
-
-    Raises:
-        LinAlgError: a matrix is not square, or the solution is not unique.
+    """Return the matrix ``x`` with ``a @ x + x @ a^H = q``; arguments and errors as for ``solve_sylvester``.
 
     Example:
         >>> from funcgrad.scipy import linalg
