@@ -88,8 +88,8 @@ class ConvexHull(_OfPoints):
 class Delaunay(_OfPoints):
     """Triangulation of points: its simplices, and the maps to barycentric coordinates in them.
 
-    SciPy computes everything for plain points. Which points form a simplex is a constant. Arguments and errors are those
-    of ``ConvexHull``; ``furthest_site`` says whether to compute the triangulation of furthest sites.
+    SciPy computes everything for plain points. Which points form a simplex is a constant. Arguments and errors as for
+    ``ConvexHull``; ``furthest_site`` says whether to compute the triangulation of furthest sites.
 
     Attributes:
         points: the points.
