@@ -169,35 +169,23 @@ def _permuted(A: Any, axes: Any = None, copy: bool = False) -> Any:
     return A.T.tocoo() if order == (1, 0) else A.copy() if copy else A
 
 
-def _dense(ab: Any, below: int, above: int, n: int) -> Any:
-    """Return the matrix whose diagonals are the rows of ``ab``, as LAPACK stores them."""
-    full = fnp.zeros((n, n), fnp.result_type(ab, 1.0))
-    for j in range(-below, above + 1):
-        length = n - abs(j)
-        rows = np.arange(length) + max(-j, 0)
-        full[rows, rows + j] = ab[above - j, max(j, 0) : max(j, 0) + length]
-    return full
-
-
 def _gbsv(kl: int, ku: int, ab: Any, b: Any, **options: Any) -> tuple[Any, Any, Any, int]:
     """Compute LAPACK's ``gbsv``: solve a banded system. The factors, which SciPy does not use, are None."""
-    return None, None, fnp.linalg.solve(_dense(ab[kl:], kl, ku, ab.shape[1]), b), 0
+    return None, None, own("scipy.linalg").solve_banded((kl, ku), ab[kl:], b), 0
 
 
 def _trsm(alpha: Any, a: Any, b: Any, side: int = 0, lower: int = 0, trans_a: int = 0, diag: int = 0, **_: Any) -> Any:
     """Compute BLAS's ``trsm``: solve a triangular system, with the matrix on the left or right of the unknown."""
-    factor = fnp.tril(a) if lower else fnp.triu(a)
-    factor = factor - fnp.diag(fnp.diag(a)) + np.eye(len(a)) if diag else factor
-    factor = factor.T if bool(trans_a) != bool(side) else factor
-    found = fnp.linalg.solve(factor, alpha * (b.T if side else b))
+    options = {"trans": int(bool(trans_a) != bool(side)), "lower": bool(lower), "unit_diagonal": bool(diag)}
+    found = own("scipy.linalg").solve_triangular(a, alpha * (b.T if side else b), **options)
     return found.T if side else found
 
 
 def _symmetric(ab: Any, lower: int) -> Any:
     """Return the symmetric or Hermitian matrix of which ``ab`` holds one half."""
-    k, n = ab.shape[0] - 1, ab.shape[1]
-    half = _dense(ab, k, 0, n) if lower else _dense(ab, 0, k, n)
-    return half + fnp.conj(half.T) - fnp.diag(fnp.diag(half))
+    k = ab.shape[0] - 1
+    half = own("scipy.linalg.operations").dense_of_bands(fnp, ab, *((k, 0) if lower else (0, k)))
+    return own("scipy.linalg.solving").hermitian_of(half, bool(lower))
 
 
 def _pbtrf(ab: Any, lower: int = 0, **options: Any) -> tuple[Any, int]:

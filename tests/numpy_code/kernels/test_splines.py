@@ -405,3 +405,10 @@ def test_recorded_points_are_computed_by_jax():
     recorded = trace(lambda x: spline_values.spline(t, c, 3, x, 0, True))(np.array([0.2, 1.4]))
     assert "spline_values" in str(recorded)
     close(recorded(jnp.array([0.3, 2.7])), spline_values.spline(t, c, 3, np.array([0.3, 2.7]), 0, True), 1e-12)
+
+
+def test_interpolation_builds_no_whole_matrix():
+    """The system has as many diagonals as the degree says; its matrix would grow with the square of the points."""
+    x = np.linspace(0.0, 1.0, 300)
+    graph = trace(grad(lambda scale: si.make_interp_spline(scale * x, np.sin(7 * x))(0.3)))(1.1)
+    assert max(np.prod(shape, dtype=int) for node in graph for shape in node.shapes) < 50 * len(x)
