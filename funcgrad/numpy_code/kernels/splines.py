@@ -186,6 +186,15 @@ def _design(t: Any, k: int, x: Any, nu: int = 0) -> Any:
     return spline(t, np.eye(len(t) - k - 1), k, x, nu, True)
 
 
+def _through(t: Any, k: int, x: Any, y: Any) -> Any:
+    """Return the coefficients of the spline with knots ``t`` through the points, from a banded system."""
+    if concrete_or_none(fnp.asarray(x), steers=False) is None:  # nor are the pieces of the points known
+        return fnp.linalg.solve(_design(t, k, x), y)
+    bands = fnp.zeros((len(x), 3 * k + 1))
+    _coloc(x, t, k, bands)
+    return own("scipy.linalg").solve_banded((k, k), bands.T[k:], y)
+
+
 def _interpolating_knots(x: Any, k: int, low: Any, high: Any) -> Any:
     """Return FITPACK's knots of an interpolating spline: the points without the outermost ones, or their midpoints."""
     x, half = fnp.asarray(x) * 1.0, (k + 1) // 2
@@ -223,7 +232,7 @@ def _smoothing(x: Any, y: Any, w: Any, xb: Any, xe: Any, k: int, s: Any) -> tupl
     if len(knots) == len(x) + k + 1:  # no more knots are possible: an interpolating spline is still smoothed
         t = _interpolating_knots(x, k, xb, xe)
         if left <= 1e-20 * np.sum((given[1] * given[0]) ** 2):
-            return t, fnp.linalg.solve(_design(t, k, x), y), 0.0 * fnp.sum(y)
+            return t, _through(t, k, x, y), 0.0 * fnp.sum(y)
     else:
         t = _clamped(xb, fnp.take(x, np.searchsorted(given[2], knots[k + 1 : -k - 1])), xe, k)
     design, edges = w[:, None] * _design(t, k, x), t[k : len(t) - k]
@@ -256,7 +265,7 @@ def _fitted(task: int, x: Any, y: Any, w: Any, xb: Any, xe: Any, k: int, s: Any,
         c, left = _nearest(x, y, w, knots, k)
     elif task == 0 and s == 0:
         knots, left = _interpolating_knots(x, k, xb, xe), 0.0
-        c = fnp.linalg.solve(_design(knots, k, x), y)
+        c = _through(knots, k, x, y)
     else:
         knots, c, left = _smoothing(x, y, w, xb, xe, k, s)
     return knots, fnp.concatenate([c, np.zeros((k + 1, *c.shape[1:]))]), left, 0 if task or s else -1
@@ -527,8 +536,8 @@ def _regrid(
             f"got s={s} and traced data. Pass s=0 to interpolate."
         )
     tx, ty = _interpolating_knots(x, kx, xb, xe), _interpolating_knots(y, ky, yb, ye)
-    along_x = fnp.linalg.solve(_design(tx, kx, x), fnp.reshape(z, (len(x), len(y))))
-    c = fnp.linalg.solve(_design(ty, ky, y), along_x.T).T
+    along_x = _through(tx, kx, x, fnp.reshape(z, (len(x), len(y))))
+    c = _through(ty, ky, y, along_x.T).T
     return len(tx), tx, len(ty), ty, fnp.ravel(c), 0.0, -1
 
 

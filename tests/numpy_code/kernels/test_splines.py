@@ -407,8 +407,23 @@ def test_recorded_points_are_computed_by_jax():
     close(recorded(jnp.array([0.3, 2.7])), spline_values.spline(t, c, 3, np.array([0.3, 2.7]), 0, True), 1e-12)
 
 
-def test_interpolation_builds_no_whole_matrix():
+THROUGH = {
+    "make_interp_spline": lambda x, y: si.make_interp_spline(x, y)(0.3),
+    "splrep": lambda x, y: si.splev(0.3, si.splrep(x, y)),
+    "degree 4": lambda x, y: si.InterpolatedUnivariateSpline(x, y, k=4)(0.3),
+}
+
+
+@pytest.mark.parametrize("name", THROUGH)
+def test_interpolation_builds_no_whole_matrix(name):
     """The system has as many diagonals as the degree says; its matrix would grow with the square of the points."""
     x = np.linspace(0.0, 1.0, 300)
-    graph = trace(grad(lambda scale: si.make_interp_spline(scale * x, np.sin(7 * x))(0.3)))(1.1)
+    graph = trace(grad(lambda scale: THROUGH[name](scale * x, np.sin(7 * x))))(1.1)
     assert max(np.prod(shape, dtype=int) for node in graph for shape in node.shapes) < 50 * len(x)
+
+
+def test_splines_through_unknown_positions():
+    f = lambda scale: si.splev(0.3, si.splrep(scale * T, Y))
+    close(jit(grad(f))(1.1), grad(f)(1.1), 1e-11)
+    points = np.array([0.9, 1.1, 1.4])
+    close(vmap(grad(f))(points), [grad(f)(point) for point in points], 1e-12)
