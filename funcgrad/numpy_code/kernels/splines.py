@@ -6,6 +6,7 @@ piece in which a point lies, and the choice of the knots of a smoothing spline, 
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable
 from functools import partial
@@ -103,29 +104,22 @@ def _integrate(c: Any, knots: Any, a: Any, b: Any, extrapolate: Any, out: Any) -
     """Compute ``_ppoly.integrate``: the integral from ``a`` to ``b``, where ``b`` is not smaller."""
     knots = fnp.asarray(knots)
     (first, last), outside = _piece(fnp.stack([a * 1.0, b * 1.0]), knots, bool(extrapolate))
-    total = fnp.zeros(out.shape)
-    first, last = int(first), int(last)
-    before, after = (1, 0) if _descends(knots) else (0, 1)
-    for n in range(first, last - 1, -1) if _descends(knots) else range(first, last + 1):
-        low = a if n == first else knots[n + before]
-        high = b if n == last else knots[n + after]
-        rows = [row[n] for row in c]
-        total = total + _powers(rows, high - knots[n], len(c), -1) - _powers(rows, low - knots[n], len(c), -1)
-    out[...] = fnp.where(fnp.any(outside), np.nan, total)
+    step, right = (-1, 0) if _descends(knots) else (1, 1)
+    pieces = np.arange(int(first), int(last) + step, step)
+    left, inner = knots[pieces], knots[pieces[:-1] + right]
+    ends = [fnp.concatenate([[a], inner]), fnp.concatenate([inner, [b]])]
+    low, high = [_powers([row[pieces] for row in c], (end - left)[:, None], len(c), -1) for end in ends]
+    out[...] = fnp.where(fnp.any(outside), np.nan, fnp.sum(high - low, axis=0))
 
 
 def _fix_continuity(c: Any, knots: Any, order: int) -> None:
     """Compute ``_ppoly.fix_continuity``: set lower coefficients so that derivatives up to ``order`` are continuous."""
     k = len(c)
-    knots = fnp.asarray(knots)
-    for n in range(1, c.shape[1]):
-        s = knots[n] - knots[n - 1]
-        for nu in range(order, -1, -1):
-            value = _powers([c[i, n - 1] for i in range(k)], s, k, nu)
-            factor = 1.0
-            for j in range(2, nu + 1):
-                factor *= j
-            c[k - nu - 1, n] = value / factor
+    s = fnp.diff(fnp.asarray(knots))[:-1, None]
+    for nu in range(order, -1, -1):
+        at = k - nu - 1
+        rest = _powers([*c[:at, :-1], *[0.0 * c[0, :-1]] * (nu + 1)], s, k, nu) / math.factorial(nu)
+        c[at, 1:] = c[at, 0] + fnp.cumsum(rest, axis=0)
 
 
 def _evaluate_spline(t: Any, c: Any, k: int, x: Any, nu: int, extrapolate: Any, out: Any = None) -> Any:

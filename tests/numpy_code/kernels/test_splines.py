@@ -422,6 +422,21 @@ def test_interpolation_builds_no_whole_matrix(name):
     assert max(np.prod(shape, dtype=int) for node in graph for shape in node.shapes) < 50 * len(x)
 
 
+OVER_PIECES = {
+    "integrate": lambda pieces: pieces.integrate(0.1, 0.9),
+    "antiderivative": lambda pieces: pieces.antiderivative(2)(0.7),
+}
+
+
+@pytest.mark.parametrize("name", OVER_PIECES)
+def test_integrals_of_polynomials_take_no_step_per_piece(name):
+    def steps(count):
+        c, x = np.sin(np.arange(3.0 * count)).reshape(3, count), np.linspace(0.0, 1.0, count + 1)
+        return sum(1 for _ in trace(lambda scale: OVER_PIECES[name](si.PPoly(scale * c, x)))(1.1))
+
+    assert steps(100) == steps(10)
+
+
 def test_splines_through_unknown_positions():
     f = lambda scale: si.splev(0.3, si.splrep(scale * T, Y))
     close(jit(grad(f))(1.1), grad(f)(1.1), 1e-11)
