@@ -151,16 +151,17 @@ def _spalde(t: Any, c: Any, k1: int, x: Any) -> tuple[Any, int]:
     return fnp.stack([spline(t, fnp.asarray(c)[:, None], k1 - 1, at, nu, True)[0, 0] for nu in range(k1)]), 0
 
 
-def _splint(t: Any, c: Any, k: int, a: Any, b: Any) -> tuple[Any, Any]:
-    """Compute ``dfitpack.splint``: the integral of a spline, which is zero outside of its knots."""
+def _integrals(t: Any, c: Any, k: int, a: Any, b: Any) -> Any:
+    """Return the integrals of splines with coefficients ``c[i, ...]``, which are zero outside of their knots."""
     t = fnp.asarray(t)
     n = len(t) - k - 1
-    widths = (t[k + 1 : k + 1 + n] - t[:n]) / (k + 1)
-    sums = fnp.concatenate([np.zeros(1), fnp.cumsum(fnp.asarray(c)[:n] * widths)])
+    c = fnp.reshape(fnp.asarray(c)[:n], (n, -1))
+    widths = (t[k + 1 : k + 1 + n] - t[:n])[:, None] / (k + 1)
+    sums = fnp.concatenate([np.zeros((1, c.shape[1])), fnp.cumsum(c * widths, axis=0)])
     knots = fnp.concatenate([t[:1], t, t[-1:]])
     ends = fnp.clip(fnp.stack([a * 1.0, b * 1.0]), t[k], t[n])
-    low, high = spline(knots, sums[:, None], k + 1, ends, 0, True)[:, 0]
-    return high - low, None
+    low, high = spline(knots, sums, k + 1, ends, 0, True)
+    return high - low
 
 
 def _coordinates(points: Any, ndim: Any = None) -> Any:
@@ -403,13 +404,9 @@ def _fpchec(*given: Any) -> int:
 
 def _dblint(tx: Any, ty: Any, c: Any, kx: int, ky: int, xa: Any, xb: Any, ya: Any, yb: Any) -> Any:
     """Compute ``dfitpack.dblint``: the integral of a spline of two variables over a rectangle."""
-
-    def along(t: Any, k: int, low: Any, high: Any) -> Any:
-        t, n = fnp.asarray(t), len(t) - k - 1
-        return fnp.stack([_splint(t, np.eye(n)[i], k, low, high)[0] for i in range(n)])
-
-    of_x, of_y = along(tx, kx, xa, xb), along(ty, ky, ya, yb)
-    return of_x @ fnp.reshape(fnp.asarray(c)[: len(of_x) * len(of_y)], (len(of_x), len(of_y))) @ of_y
+    nx, ny = len(tx) - kx - 1, len(ty) - ky - 1
+    of_x = _integrals(tx, fnp.reshape(fnp.asarray(c)[: nx * ny], (nx, ny)), kx, xa, xb)
+    return _integrals(ty, of_x, ky, ya, yb)[0]
 
 
 def _parcur(
@@ -650,7 +647,7 @@ _DFITPACK: dict[str, Callable[..., Any]] = {
     "fpcurfm1": _fpcurfm1,
     "regrid_smth": _regrid,
     "splder": _splder,
-    "splint": _splint,
+    "splint": lambda *args: (_integrals(*args)[0], None),
 }
 
 SPLINES: dict[tuple[str, str], Callable[..., Any]] = {
@@ -680,7 +677,7 @@ SPLINES: dict[tuple[str, str], Callable[..., Any]] = {
     ("scipy.interpolate._fitpack", "splder"): _of_real(
         lambda t, c, k, nu, x, ext=0: _splder(t, c, k, x, nu, ext), drops=False
     ),
-    ("scipy.interpolate._fitpack", "splint"): _real_only(lambda *args: _splint(*args)[0]),
+    ("scipy.interpolate._fitpack", "splint"): _real_only(lambda *args: _integrals(*args)[0]),
     ("scipy.interpolate._ndbspline", "NdBSpline.__call__"): _ndbspline,
     **{("scipy.interpolate._fitpack", name): _real_only(ours) for name, ours in _FITPACK.items()},
     **{("scipy.interpolate._dfitpack", name): _of_real(ours) for name, ours in _DFITPACK.items()},

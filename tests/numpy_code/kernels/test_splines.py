@@ -437,6 +437,15 @@ def test_integrals_of_polynomials_take_no_step_per_piece(name):
     assert steps(100) == steps(10)
 
 
+def test_integrals_over_rectangles_take_no_step_per_knot():
+    def steps(count):
+        x = np.linspace(0.0, 1.0, count)
+        surface = si.RectBivariateSpline(x, x, np.sin(7 * x + x[:, None]))
+        return sum(1 for _ in trace(lambda scale: surface.integral(0.1, 0.8 * scale, 0.2, 0.9 * scale))(1.1))
+
+    assert steps(20) == steps(10)
+
+
 def test_splines_through_unknown_positions():
     f = lambda scale: si.splev(0.3, si.splrep(scale * T, Y))
     close(jit(grad(f))(1.1), grad(f)(1.1), 1e-11)
