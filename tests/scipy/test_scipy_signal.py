@@ -1,5 +1,7 @@
 """Signals: traced values give SciPy's results, with all options; errors."""
 
+import re
+
 import jax
 import numpy as np
 import pytest
@@ -7,8 +9,9 @@ import scipy.signal
 from helpers import differences, traced
 
 import funcgrad.numpy as fnp
-from funcgrad import check_grads, grad, jacfwd, jacrev, jvp, vmap
+from funcgrad import check_grads, grad, jacfwd, jacrev, jvp, trace, vmap
 from funcgrad.errors import ConversionError, InputError, ShapeError
+from funcgrad.primitives.signals import convolve
 from funcgrad.scipy import signal
 
 RNG = np.random.default_rng(0)
@@ -289,3 +292,18 @@ def test_savgol_filter_drops_the_imaginary_part():
     x = X[0] + 1j * X[1]
     np.testing.assert_allclose(traced(f, x), f(x), rtol=1e-12, strict=True)
     np.testing.assert_array_equal(jvp(f, (x,), (1j * x,))[1], jvp(f, (x,), (-X[1] + 0j,))[1])
+
+
+@pytest.mark.parametrize("count", [0, 1, 7])
+def test_pairs_of_rows_on_jax_are_no_groups_of_channels(count):
+    """XLA's convolution in groups takes seconds where the rows one after the other take milliseconds."""
+    x, y = np.sin(np.arange(count * 20.0)).reshape(count, 20), np.cos(np.arange(count * 10.0)).reshape(2, count, 5)
+    f = lambda x, y: convolve(x, y, start=3, length=15)
+    np.testing.assert_allclose(jax.jit(f)(x, y), f(x, y), rtol=1e-14, atol=1e-14)
+    assert set(re.findall(r"feature_group_count=(\d+)", str(jax.make_jaxpr(f)(x, y)))) == {"1"}
+
+
+def test_upfirdn_keeps_no_window_of_each_sample():
+    x, h = np.sin(np.arange(300.0)), np.cos(np.arange(40.0))
+    graph = trace(grad(lambda scale: np.sum(scipy.signal.upfirdn(scale * h, scale * x, 3, 2) ** 2)))(1.1)
+    assert max(np.prod(shape, dtype=int) for node in graph for shape in node.shapes) < 5 * len(x)

@@ -15,6 +15,7 @@ from funcgrad.numpy_code.conversions import holds_traced, with_writable_results
 from funcgrad.numpy_code.kernels.wrapping import Built, around
 from funcgrad.numpy_code.own import own
 from funcgrad.optional import import_scipy
+from funcgrad.primitives.signals import convolve
 
 #: Names in NumPy's ``pad`` for the extension modes of ``upfirdn``.
 _CONTINUED = {
@@ -54,9 +55,8 @@ def _upfirdn(
     x = _continued(x, more, mode, cval) if more else x
     wide = fnp.zeros((*x.shape[:-1], (x.shape[-1] - 1) * up + 1), dtype)
     wide[..., ::up] = x
-    padded = fnp.pad(wide, [(0, 0)] * (x.ndim - 1) + [(len(h) - 1, len(h) - 1)])
-    windows = fnp.lib.stride_tricks.sliding_window_view(padded, len(h), axis=-1)
-    return fnp.moveaxis((windows @ fnp.astype(h[::-1], dtype))[..., more * up : more * up + size : down], -1, axis)
+    found = convolve(fnp.astype(h, dtype), wide, start=more * up, length=size)
+    return fnp.moveaxis(found[..., ::down], -1, axis)
 
 
 def _sepfir2d(image: Any, hrow: Any, hcol: Any) -> Any:
