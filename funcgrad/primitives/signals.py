@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cache, lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -73,7 +73,7 @@ def _convolve(xp: Any, x: Any, y: Any, *, start: int, length: int) -> Any:
     if single:
         return xp.convolve(window, y, "valid")
     if xp is not np:
-        return _convolve_rows_of_jax(xp, window, y, length)
+        return _convolution_of_rows()(window, y)
     if length * m < _SHORT:
         views = np.lib.stride_tricks.sliding_window_view(window, m, axis=-1)
         # the order in which einsum adds depends on the layout in memory: a repeated run may have another one
@@ -82,17 +82,26 @@ def _convolve(xp: Any, x: Any, y: Any, *, start: int, length: int) -> Any:
     return of_each_row(lambda a, b: np.convolve(a, b, "valid"), window, y, length=length, dtype=dtype)
 
 
-def _convolve_rows_of_jax(xp: Any, x: Any, y: Any, length: int) -> Any:
-    """Convolve rows of which only those of ``x`` or of ``y`` are many at once, but pairs of rows one after the other.
+@cache
+def _convolution_of_rows() -> Callable[[Any, Any], Any]:
+    """Return the function that convolves rows of JAX arrays, as ``mode="valid"`` of ``convolve`` does."""
+    jax = loaded_jax()
+    of_pair = partial(jax.numpy.convolve, mode="valid")
+    together = jax.numpy.vectorize(of_pair, signature="(n),(m)->(k)")
 
-    XLA takes pairs for groups of channels, whose convolution is some thousand times as slow on a CPU.
-    """
-    if 1 in (x.ndim, y.ndim):
-        return xp.vectorize(lambda a, b: xp.convolve(a, b, "valid"), signature="(n),(m)->(k)")(x, y)
-    outer = xp.broadcast_shapes(x.shape[:-1], y.shape[:-1])
-    rows = [xp.broadcast_to(a, (*outer, a.shape[-1])).reshape(math.prod(outer), a.shape[-1]) for a in (x, y)]
-    found = loaded_jax().lax.map(lambda pair: xp.convolve(*pair, "valid"), rows)
-    return found.reshape(*outer, length)
+    def in_turn(x: Any, y: Any) -> Any:
+        outer = np.broadcast_shapes(x.shape[:-1], y.shape[:-1])
+        rows = [jax.numpy.broadcast_to(a, (*outer, a.shape[-1])).reshape(math.prod(outer), a.shape[-1]) for a in (x, y)]
+        found = jax.lax.map(lambda pair: of_pair(*pair), rows)
+        return found.reshape(*outer, found.shape[-1])
+
+    def convolved(x: Any, y: Any) -> Any:
+        if 1 in (x.ndim, y.ndim):
+            return together(x, y)
+        # XLA takes pairs of rows for groups of channels, whose convolution is some thousand times as slow on a CPU
+        return jax.lax.platform_dependent(x, y, cpu=in_turn, default=together)
+
+    return jax.jit(convolved)
 
 
 def _convolve_transpose(ct: Any, other: Any, shape: Shape, *, start: int, length: int) -> Any:
