@@ -101,7 +101,8 @@ def _convolution_of_rows() -> Callable[[Any, Any], Any]:
         # XLA takes pairs of rows for groups of channels, whose convolution is some thousand times as slow on a CPU
         return jax.lax.platform_dependent(x, y, cpu=in_turn, default=together)
 
-    return jax.jit(convolved)
+    compiled: Callable[[Any, Any], Any] = jax.jit(convolved)
+    return compiled
 
 
 def _convolve_transpose(ct: Any, other: Any, shape: Shape, *, start: int, length: int) -> Any:
