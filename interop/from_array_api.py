@@ -99,8 +99,6 @@ def from_array_api(fun: Callable[P, Any]) -> Callable[P, Any]:
         TypeError: ``fun`` is not a function.
 
     Example:
-        >>> import numpy as np
-        >>> from funcgrad import grad
         >>> from funcgrad.interop import from_array_api
         >>> def positive(x):
         ...     xp, mask = x.__array_namespace__(), x > 0

@@ -33,7 +33,6 @@ def from_numpy(fun: Callable[P, R]) -> Callable[P, R]:
 
     Example:
         >>> import math
-        >>> import numpy as np
         >>> from funcgrad import compose, grad
         >>> from funcgrad.interop import from_numpy
         >>> grad(from_numpy(math.sin))(0.0)

@@ -28,7 +28,6 @@ def assert_agrees(fun: Callable[..., Any], *args: Any, **options: Any) -> CrossC
             names the operation, its line and its stage.
 
     Example:
-        >>> import numpy as np
         >>> from funcgrad.interop.pytest_helper import assert_agrees
         >>> def test_softplus():
         ...     assert_agrees(lambda x: np.sum(np.logaddexp(x, 0.0)), np.array([-1.0, 2.0]))

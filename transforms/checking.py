@@ -175,7 +175,6 @@ def check_grads(
         TypeError: ``args`` is not a tuple or list, nothing to differentiate, an unknown mode.
 
     Example:
-        >>> import numpy as np
         >>> from funcgrad import check_grads, custom_vjp
         >>> check_grads(lambda x: np.sin(x) * x, (np.array([0.5, 2.0]),))
         >>> @custom_vjp

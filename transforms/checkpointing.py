@@ -143,8 +143,6 @@ def checkpoint_name(x: PyTree, name: str) -> PyTree:
         name: the name.
 
     Example:
-        >>> import numpy as np
-        >>> import funcgrad.numpy as fnp
         >>> from funcgrad import checkpoint, checkpoint_name, checkpoint_policies, grad
         >>> def layer(x):
         ...     return fnp.sum(fnp.sin(checkpoint_name(fnp.exp(x), "activation")))
@@ -194,8 +192,6 @@ def checkpoint(
         RuntimeError: ``ReplayError`` in the backward pass, if the second run of ``fun`` differs from the first.
 
     Example:
-        >>> import numpy as np
-        >>> import funcgrad.numpy as fnp
         >>> from funcgrad import checkpoint, grad
         >>> def loss(w, x):
         ...     layer = checkpoint(lambda h: fnp.tanh(h @ w))
@@ -296,8 +292,6 @@ def checkpoint_chain(
         RuntimeError: ``ReplayError`` in the backward pass, if the second run of a step differs from the first.
 
     Example:
-        >>> import numpy as np
-        >>> import funcgrad.numpy as fnp
         >>> from funcgrad import checkpoint_chain, grad
         >>> def last(w, xs):
         ...     return checkpoint_chain(lambda h, x: fnp.tanh(w * h + x), 0.5, xs, budget=3)

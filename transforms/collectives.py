@@ -63,7 +63,6 @@ def axis_index(axis_name: Any) -> Array:
         NameError: no enclosing ``vmap`` has this axis name.
 
     Example:
-        >>> import numpy as np
         >>> from funcgrad import axis_index, vmap
         >>> vmap(lambda x: x * axis_index("i"), axis_name="i")(np.ones(3))
         array([0., 1., 2.])
@@ -85,7 +84,6 @@ def all_gather(x: PyTree, axis_name: Any, axis: int = 0, tiled: bool = False) ->
         ValueError: the result has no such axis.
 
     Example:
-        >>> import numpy as np
         >>> from funcgrad import all_gather, vmap
         >>> vmap(lambda x: all_gather(x, "i"), axis_name="i")(np.array([1.0, 2.0]))
         array([[1., 2.],
@@ -115,7 +113,6 @@ def psum(x: PyTree, axis_name: Any) -> PyTree:
         NameError: no enclosing ``vmap`` has this axis name.
 
     Example:
-        >>> import numpy as np
         >>> from funcgrad import psum, vmap
         >>> vmap(lambda x: x / psum(x, "i"), axis_name="i")(np.array([1.0, 3.0]))
         array([0.25, 0.75])
@@ -131,7 +128,6 @@ def pmean(x: PyTree, axis_name: Any) -> PyTree:
         NameError: no enclosing ``vmap`` has this axis name.
 
     Example:
-        >>> import numpy as np
         >>> from funcgrad import pmean, vmap
         >>> vmap(lambda x: x - pmean(x, "i"), axis_name="i")(np.array([1.0, 3.0]))
         array([-1.,  1.])
@@ -147,7 +143,6 @@ def pmax(x: PyTree, axis_name: Any) -> PyTree:
         NameError: no enclosing ``vmap`` has this axis name.
 
     Example:
-        >>> import numpy as np
         >>> from funcgrad import pmax, vmap
         >>> vmap(lambda x: x - pmax(x, "i"), axis_name="i")(np.array([1.0, 3.0]))
         array([-2.,  0.])
@@ -163,7 +158,6 @@ def pmin(x: PyTree, axis_name: Any) -> PyTree:
         NameError: no enclosing ``vmap`` has this axis name.
 
     Example:
-        >>> import numpy as np
         >>> from funcgrad import pmin, vmap
         >>> vmap(lambda x: x - pmin(x, "i"), axis_name="i")(np.array([1.0, 3.0]))
         array([0., 2.])
@@ -182,7 +176,6 @@ def ppermute(x: PyTree, axis_name: Any, perm: Sequence[tuple[int, int]]) -> PyTr
         ValueError: a pair names an example that does not exist, or two pairs send to one example.
 
     Example:
-        >>> import numpy as np
         >>> from funcgrad import ppermute, vmap
         >>> vmap(lambda x: ppermute(x, "i", [(0, 1), (1, 2)]), axis_name="i")(np.array([1.0, 2.0, 3.0]))
         array([0., 1., 2.])

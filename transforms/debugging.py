@@ -421,8 +421,6 @@ def debug_nans(fun: Callable[..., Any] | None = None) -> Any:
         FloatingPointError: a ``NanError``, from code that runs inside.
 
     Example:
-        >>> import numpy as np
-        >>> import funcgrad.numpy as fnp
         >>> from funcgrad import debug_nans, grad
         >>> norm = lambda x: fnp.sqrt(fnp.sum(x * x))
         >>> try:
@@ -464,7 +462,6 @@ def strict(fun: Callable[..., Any] | None = None) -> Any:
         TypeError: a ``StructuralZeroError``, from code that runs inside.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> from funcgrad import grad, strict
         >>> try:
         ...     with strict():

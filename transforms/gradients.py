@@ -105,7 +105,6 @@ def grad(
         TypeError: an integer or non-array input, a result that is not a real scalar, argnums out of range.
 
     Example:
-        >>> from funcgrad import grad
         >>> grad(lambda x: x**3)(2.0)
         np.float64(12.0)
         >>> grad(grad(lambda x: x**3))(2.0)

@@ -89,7 +89,6 @@ def dense_solve(matvec: Callable[[Any], Any], b: PyTree) -> PyTree:
         numpy.linalg.LinAlgError: the matrix is singular.
 
     Example:
-        >>> import numpy as np
         >>> from funcgrad.transforms import dense_solve
         >>> dense_solve(lambda x: np.array([[2.0, 0.0], [1.0, 4.0]]) @ x, np.array([2.0, 9.0]))
         array([1., 2.])
@@ -143,7 +142,6 @@ def picard(g: Callable[[Any], Any], x0: PyTree, *, tol: float | None = None, max
         ArithmeticError: no convergence.
 
     Example:
-        >>> import numpy as np
         >>> from funcgrad.transforms import picard
         >>> picard(np.cos, 1.0).round(6)
         np.float64(0.739085)
@@ -162,20 +160,13 @@ def anderson(
     """Find a fixed point of ``g`` by Anderson's accelerated iteration.
 
     Each step mixes the last iterates so that the residual is smallest. (D. G. Anderson, Iterative procedures
-    for nonlinear integral equations, 1965; in the form of Walker and Ni, 2011.)
+    for nonlinear integral equations, 1965; in the form of Walker and Ni, 2011.) Arguments and errors as for ``picard``.
 
     Args:
-        g: a function of a tree that returns a tree of the same structure and shapes.
-        x0: the starting point.
         memory: how many iterates are mixed.
         tol: the largest last residual, relative to 1 plus the largest entry of the fixed point; None for ``eps**0.75``.
-        maxiter: the largest number of steps.
-
-    Raises:
-        ArithmeticError: no convergence.
 
     Example:
-        >>> import numpy as np
         >>> from funcgrad.transforms import anderson
         >>> anderson(np.cos, 1.0).round(6)
         np.float64(0.739085)
@@ -261,7 +252,6 @@ def custom_linear_solve(
         ValueError: ``matvec`` or ``solve`` returns another shape.
 
     Example:
-        >>> import numpy as np
         >>> from funcgrad import custom_linear_solve, grad
         >>> a, b = np.array([[3.0, 1.0], [1.0, 2.0]]), np.array([1.0, 0.0])
         >>> solve = lambda matvec, b: np.linalg.solve(a, b)
@@ -576,7 +566,6 @@ def fixed_point(
         TypeError, ValueError: as ``custom_root``.
 
     Example:
-        >>> import numpy as np
         >>> from funcgrad import fixed_point, grad
         >>> heron = lambda x, a: 0.5 * (x + a / x)
         >>> root = lambda a: fixed_point(heron, 1.0, a)

@@ -64,7 +64,6 @@ def jacrev(
         TypeError: integer inputs, or complex results, without the option for them; integer results.
 
     Example:
-        >>> import numpy as np
         >>> from funcgrad import jacrev
         >>> jacrev(lambda x: x * x)(np.array([1.0, 2.0]))
         array([[2., 0.],
@@ -99,7 +98,6 @@ def jacfwd(
         TypeError: integer or complex inputs without the option for them.
 
     Example:
-        >>> import numpy as np
         >>> from funcgrad import jacfwd
         >>> jacfwd(lambda x: np.array([1.0, 2.0]) * x)(3.0)
         array([1., 2.])
@@ -151,7 +149,6 @@ def jacobian(
         AssertionError: a pattern that lacks an entry (``check``).
 
     Example:
-        >>> import numpy as np
         >>> from funcgrad import jacobian
         >>> jacobian(lambda x: x[1:] * x[:-1], sparsity="auto")(np.array([1.0, 2.0, 3.0])).toarray()
         array([[2., 1., 0.],
@@ -198,7 +195,6 @@ def hessian(
         AssertionError: a pattern that lacks an entry (``check``).
 
     Example:
-        >>> import numpy as np
         >>> from funcgrad import hessian
         >>> hessian(lambda x: x[0] * x[1] ** 2)(np.array([1.0, 2.0]))
         array([[0., 4.],

@@ -171,7 +171,6 @@ def vjp(
         TypeError: a leaf that is not an array or number.
 
     Example:
-        >>> import numpy as np
         >>> from funcgrad import vjp
         >>> y, pullback = vjp(lambda x: np.sin(x), np.array([0.0, 1.0]))
         >>> pullback(np.ones(2))[0].round(3)

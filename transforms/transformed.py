@@ -87,8 +87,6 @@ class Transformed(Generic[P, R]):
             function: then the function's docstring comes first, else this sentence does.
 
     Example:
-        >>> from funcgrad import grad
-        >>> import funcgrad.numpy as fnp
         >>> slope = grad(fnp.sin)
         >>> slope.__name__, str(slope.__doc__).splitlines()[0]
         ('sin', 'Gradient of sin with respect to positional argument(s) 0.')

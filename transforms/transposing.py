@@ -35,8 +35,6 @@ def linear_transpose(fun: Callable[..., Any], *primals: PyTree) -> Pullback:
             the nonlinear operation).
 
     Example:
-        >>> import numpy as np
-        >>> import funcgrad.numpy as fnp
         >>> from funcgrad import linear_transpose
         >>> transpose = linear_transpose(fnp.cumsum, np.zeros(3))
         >>> transpose(np.array([1.0, 0.0, 2.0]))

@@ -66,7 +66,6 @@ def vmap(
             or structure, nothing to map over, ``out_axes`` of None for a result that is batched.
 
     Example:
-        >>> import numpy as np
         >>> from funcgrad import grad, vmap
         >>> vmap(grad(lambda w, x: (w * x) ** 2), in_axes=(None, 0))(2.0, np.array([1.0, 2.0]))
         array([ 4., 16.])

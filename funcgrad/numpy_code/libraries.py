@@ -49,7 +49,6 @@ def module_of(value: Any) -> Any:
 
     Example:
         >>> from functools import wraps
-        >>> import numpy as np
         >>> array = wraps(np.array)(eval("lambda x: x", {"__name__": "program"}))
         >>> array.__module__, module_of(array), module_of(np.array), module_of(float)
         ('numpy', 'program', 'numpy', 'builtins')

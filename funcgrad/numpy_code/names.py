@@ -60,7 +60,6 @@ def counterpart(value: Any) -> Any:
     """Return funcgrad's function or class with the public name of ``value`` in NumPy or SciPy, else ``value``.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> counterpart(np.append) is fnp.append, counterpart(np.float64) is np.float64
         (True, True)
     """

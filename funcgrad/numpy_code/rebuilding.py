@@ -453,7 +453,6 @@ def run_anywhere(fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[st
     runs in a trace of its own: results are writable.
 
     Example:
-        >>> import numpy as np
         >>> run_anywhere(np.sin, (0.0,), {})
         np.float64(0.0)
     """

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cache, lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from funcgrad.backend import shape_of
 from funcgrad.kinds import linear, multilinear, nondifferentiable, primitive
 from funcgrad.kinds.linear import reshape
 from funcgrad.kinds.rules import Operation
+from funcgrad.optional import loaded_jax
 from funcgrad.primitives.comparison import where
 from funcgrad.primitives.indexing import add_along_axis, getitem, take_along_axis
 from funcgrad.primitives.shaping import concatenate, flip
@@ -72,13 +73,36 @@ def _convolve(xp: Any, x: Any, y: Any, *, start: int, length: int) -> Any:
     if single:
         return xp.convolve(window, y, "valid")
     if xp is not np:
-        return xp.vectorize(lambda a, b: xp.convolve(a, b, "valid"), signature="(n),(m)->(k)")(window, y)
+        return _convolution_of_rows()(window, y)
     if length * m < _SHORT:
         views = np.lib.stride_tricks.sliding_window_view(window, m, axis=-1)
         # the order in which einsum adds depends on the layout in memory: a repeated run may have another one
         return np.einsum("...ij,...j->...i", views, np.ascontiguousarray(y[..., ::-1]))
     dtype = np.result_type(window, y)
     return of_each_row(lambda a, b: np.convolve(a, b, "valid"), window, y, length=length, dtype=dtype)
+
+
+@cache
+def _convolution_of_rows() -> Callable[[Any, Any], Any]:
+    """Return the function that convolves rows of JAX arrays, as ``mode="valid"`` of ``convolve`` does."""
+    jax = loaded_jax()
+    of_pair = partial(jax.numpy.convolve, mode="valid")
+    together = jax.numpy.vectorize(of_pair, signature="(n),(m)->(k)")
+
+    def in_turn(x: Any, y: Any) -> Any:
+        outer = np.broadcast_shapes(x.shape[:-1], y.shape[:-1])
+        rows = [jax.numpy.broadcast_to(a, (*outer, a.shape[-1])).reshape(math.prod(outer), a.shape[-1]) for a in (x, y)]
+        found = jax.lax.map(lambda pair: of_pair(*pair), rows)
+        return found.reshape(*outer, found.shape[-1])
+
+    def convolved(x: Any, y: Any) -> Any:
+        if 1 in (x.ndim, y.ndim):
+            return together(x, y)
+        # XLA takes pairs of rows for groups of channels, whose convolution is some thousand times as slow on a CPU
+        return jax.lax.platform_dependent(x, y, cpu=in_turn, default=together)
+
+    compiled: Callable[[Any, Any], Any] = jax.jit(convolved)
+    return compiled
 
 
 def _convolve_transpose(ct: Any, other: Any, shape: Shape, *, start: int, length: int) -> Any:

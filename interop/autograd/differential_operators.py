@@ -141,7 +141,6 @@ def elementwise_grad(fun: Callable[[Any], Any], x: Any) -> Any:
     If each entry of the result depends on its own entry of the argument only, the gradient holds their derivatives.
 
     Example:
-        >>> import numpy as np
         >>> elementwise_grad(lambda x: x**2)(np.array([1.0, 2.0]))
         array([2., 4.])
     """
@@ -166,7 +165,6 @@ def jacobian(fun: Callable[[Any], Any], x: Any) -> Any:
     """Return all derivatives of a real result, with shape ``out.shape + x.shape``: ``jacobian(fun, argnum=0)``.
 
     Example:
-        >>> import numpy as np
         >>> jacobian(lambda x: x**2)(np.array([1.0, 2.0]))
         array([[2., 0.],
                [0., 4.]])
@@ -193,7 +191,6 @@ def hessian(fun: Callable[[Any], Any], x: Any) -> Any:
     """Return the second derivatives, with shape ``out.shape + x.shape + x.shape``: ``hessian(fun, argnum=0)``.
 
     Example:
-        >>> import numpy as np
         >>> hessian(lambda x: x[0] ** 2 * x[1])(np.array([1.0, 2.0]))
         array([[4., 2.],
                [2., 0.]])
@@ -235,7 +232,6 @@ def hessian_tensor_product(fun: Callable[..., Any], argnum: int | Sequence[int] 
     """Return a function of ``(*args, tensor)``: the Hessian times a tensor with the differentiated argument's shape.
 
     Example:
-        >>> import numpy as np
         >>> hessian_tensor_product(lambda x: x[0] ** 2 * x[1])(np.array([1.0, 2.0]), np.array([1.0, 0.0]))
         array([4., 2.])
     """
@@ -255,7 +251,6 @@ def tensor_jacobian_product(fun: Callable[..., Any], argnum: int | Sequence[int]
     """Return a function of ``(*args, tensor)``: a tensor times the Jacobian, contracted over all axes of the tensor.
 
     Example:
-        >>> import numpy as np
         >>> tensor_jacobian_product(lambda x: x**2)(np.array([1.0, 2.0]), np.array([1.0, 1.0]))
         array([2., 4.])
     """

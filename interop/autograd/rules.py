@@ -57,7 +57,6 @@ def primitive(f_raw: Callable[..., Any]) -> Callable[..., Any]:
     Arguments may be anything. Arguments with traced values in them, also inside containers, are differentiated.
 
     Example:
-        >>> import numpy as np
         >>> from funcgrad.interop.autograd import grad
         >>> @primitive
         ... def cube(x):

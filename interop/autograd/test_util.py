@@ -72,7 +72,6 @@ def combo_check(fun: Callable[..., Any], *options: Any, **more: Any) -> Callable
         more: keyword options of ``check_grads``.
 
     Example:
-        >>> import numpy as np
         >>> combo_check(np.sum, (0,), order=1)([np.ones(2), np.ones((2, 3))], axis=[None, 0])
     """
     check = check_grads(fun, *options, **more)

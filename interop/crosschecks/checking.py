@@ -95,7 +95,6 @@ def crosscheck(
         DeviceError: there is no such device (a ``RuntimeError``).
 
     Example:
-        >>> import numpy as np
         >>> from funcgrad import crosscheck
         >>> crosscheck(lambda x: np.sum(np.sin(x) * x))(np.array([0.5, 1.0]))
         <CrossCheck of <lambda>: OK: 11 quantities agree to 1e-09.>

@@ -84,7 +84,6 @@ def minimize(
         NotDifferentiableError: a value that is being differentiated or batched is involved (a ``TypeError``).
 
     Example:
-        >>> import numpy as np
         >>> from funcgrad.interop.scipy import minimize
         >>> def rosenbrock(x):
         ...     return np.sum(100.0 * (x[1:] - x[:-1] ** 2) ** 2 + (1.0 - x[:-1]) ** 2)
@@ -291,7 +290,6 @@ def least_squares(
         NotDifferentiableError: a value that is being differentiated or batched is involved (a ``TypeError``).
 
     Example:
-        >>> import numpy as np
         >>> from funcgrad.interop.scipy import least_squares
         >>> t = np.linspace(0.0, 1.0, 20)
         >>> decay = lambda p, t: p["height"] * np.exp(-p["rate"] * t)
@@ -344,7 +342,6 @@ def jacobian_operator(fun: Callable[..., Any], params: PyTree, *args: Any) -> An
         InputError: a leaf is not a floating number (a ``TypeError``).
 
     Example:
-        >>> import numpy as np
         >>> from funcgrad.interop.scipy import jacobian_operator
         >>> jacobian = jacobian_operator(np.cumsum, np.ones(3))
         >>> jacobian @ np.array([1.0, 0.0, 2.0]), jacobian.T @ np.ones(3)
@@ -361,7 +358,6 @@ def hessian_operator(fun: Callable[..., Any], params: PyTree, *args: Any) -> Any
     ``hessian_operator`` takes the arguments of ``jacobian_operator``, and raises the same errors.
 
     Example:
-        >>> import numpy as np
         >>> from scipy.sparse.linalg import cg
         >>> from funcgrad.interop.scipy import hessian_operator
         >>> curvature = hessian_operator(lambda x: np.sum(x**4), np.array([1.0, 2.0]))

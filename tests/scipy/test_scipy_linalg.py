@@ -9,7 +9,7 @@ import scipy.linalg as sl
 from helpers import at_least, differences, traced
 
 import funcgrad.numpy as fnp
-from funcgrad import grad, jacfwd, jacrev, jvp, tree, value_and_grad, vjp, vmap
+from funcgrad import grad, jacfwd, jacrev, jvp, trace, tree, value_and_grad, vjp, vmap
 from funcgrad.errors import NotDifferentiableError
 from funcgrad.optional import double_precision
 from funcgrad.scipy import linalg
@@ -435,3 +435,12 @@ def test_angles_of_subspaces_with_a_common_direction():
         for derivative, want in ((jacfwd(f), [1.0, 0.0]), (jacrev(f), [1.0, 0.0]), (jacfwd(jacrev(f)), [0.0, 0.0])):
             np.testing.assert_allclose(derivative(t), want, atol=1e-13)
             np.testing.assert_allclose(vmap(derivative)(np.array([0.1, t]))[1], want, atol=1e-13)
+
+
+@pytest.mark.parametrize("forms", [linalg.schur, lambda a: linalg.qz(a, np.eye(len(a)))])
+def test_derivatives_of_triangular_forms_take_steps_for_columns_not_for_pairs(forms):
+    def steps(n):
+        a = np.diag(np.arange(1.0, n + 1)) + np.sin(np.arange(n))[:, None] * np.sin(np.arange(n)) / n
+        return sum(1 for _ in trace(lambda s: jvp(lambda s: forms(s * a)[0], (s,), (1.0,))[1])(1.1))
+
+    assert steps(20) < 2.1 * steps(10)

@@ -7,8 +7,9 @@ import scipy.signal
 from helpers import differences, traced
 
 import funcgrad.numpy as fnp
-from funcgrad import check_grads, grad, jacfwd, jacrev, jvp, vmap
+from funcgrad import check_grads, grad, jacfwd, jacrev, jvp, trace, vmap
 from funcgrad.errors import ConversionError, InputError, ShapeError
+from funcgrad.primitives.signals import convolve
 from funcgrad.scipy import signal
 
 RNG = np.random.default_rng(0)
@@ -289,3 +290,20 @@ def test_savgol_filter_drops_the_imaginary_part():
     x = X[0] + 1j * X[1]
     np.testing.assert_allclose(traced(f, x), f(x), rtol=1e-12, strict=True)
     np.testing.assert_array_equal(jvp(f, (x,), (1j * x,))[1], jvp(f, (x,), (-X[1] + 0j,))[1])
+
+
+@pytest.mark.parametrize("count", [0, 1, 50])
+def test_pairs_of_rows_on_jax_are_no_groups_of_channels(count):
+    """XLA's convolution of groups multiplies each row by zeros for every other row, in memory for all of them."""
+    x = np.sin(np.arange(count * 300.0)).reshape(count, 300)
+    y = np.cos(np.arange(count * 120.0)).reshape(2, count, 60)
+    f = lambda x, y: convolve(x, y, start=20, length=250)
+    np.testing.assert_allclose(jax.jit(f)(x, y), f(x, y), rtol=1e-12, atol=1e-12)
+    memory = jax.jit(f).lower(x, y).compile().memory_analysis()
+    assert memory.temp_size_in_bytes < 8 * (x.nbytes + y.nbytes) + 10_000
+
+
+def test_upfirdn_keeps_no_window_of_each_sample():
+    x, h = np.sin(np.arange(300.0)), np.cos(np.arange(40.0))
+    graph = trace(grad(lambda scale: np.sum(scipy.signal.upfirdn(scale * h, scale * x, 3, 2) ** 2)))(1.1)
+    assert max(np.prod(shape, dtype=int) for node in graph for shape in node.shapes) < 5 * len(x)

@@ -35,7 +35,6 @@ class StraightProgram:
         closure: the recorded function.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> x = np.zeros(2)
         >>> run, rest = StraightProgram(RecordedClosure("example", lambda x: fnp.sin(x) + 2.0 * x, x)).program(
         ...     x.shape, []

@@ -50,8 +50,6 @@ def cond(
         ValueError: results of other shapes.
 
     Example:
-        >>> import numpy as np
-        >>> import funcgrad.numpy as fnp
         >>> from funcgrad import cond, grad, vmap
         >>> def f(x):
         ...     return cond(x > 0, fnp.exp, lambda x: x * x, x)
@@ -92,7 +90,6 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, o
         ValueError: an empty list of branches, results of other shapes.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> from funcgrad import grad, switch
         >>> grad(lambda x: switch(1, [fnp.sin, lambda x: x**3, fnp.exp], x))(2.0)
         np.float64(12.0)

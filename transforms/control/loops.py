@@ -70,7 +70,6 @@ def scan(
         ValueError: lengths that disagree, a carry that changes shape.
 
     Example:
-        >>> import numpy as np
         >>> from funcgrad import grad, scan
         >>> def compound(rates):
         ...     return scan(lambda c, r: (c * (1 + r), c), 100.0, rates)

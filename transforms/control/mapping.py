@@ -35,8 +35,6 @@ def map(f: Callable[[Any], Any], xs: PyTree, *, batch_size: int | None = None) -
         ValueError: no first axis, lengths that disagree, a negative ``batch_size``.
 
     Example:
-        >>> import numpy as np
-        >>> import funcgrad.numpy as fnp
         >>> from funcgrad import control
         >>> control.map(lambda x: fnp.sum(x * x), np.arange(6.0).reshape(3, 2), batch_size=2)
         array([ 1., 13., 41.])
@@ -91,7 +89,6 @@ def associative_scan(fn: Callable[[Any, Any], Any], elems: PyTree, reverse: bool
         ValueError: no such axis, lengths that disagree; ``fn`` returns another shape.
 
     Example:
-        >>> import numpy as np
         >>> from funcgrad import associative_scan
         >>> associative_scan(lambda a, b: a * b, np.array([1.0, 2.0, 3.0, 4.0]))
         array([ 1.,  2.,  6., 24.])

@@ -92,7 +92,6 @@ class Picture:
             TypeError: ``operation`` is not a name.
 
         Example:
-            >>> import funcgrad.numpy as fnp
             >>> from funcgrad import compose_left, trace
             >>> graph = trace(compose_left(fnp.square, lambda x: fnp.exp(x) * 2.0))(1.0)
             >>> graph.find("exp"), graph.find(stage="square"), graph.find(stage=2, where=lambda node: node.parents)

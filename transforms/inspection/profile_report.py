@@ -138,8 +138,6 @@ class Profile:
         own: the seconds that the profiler took for itself; no other figure includes them.
 
     Example:
-        >>> import numpy as np
-        >>> import funcgrad.numpy as fnp
         >>> from funcgrad import profile
         >>> found = profile(lambda x: fnp.sum(fnp.exp(x) * 2.0))(np.ones(1000))
         >>> [row.operation for row in found.operations], [one.name for one in found.passes]

@@ -143,8 +143,6 @@ def profile(
         TypeError: no floating-point leaf to differentiate; ``runs`` is not a positive integer; also as ``vjp``.
 
     Example:
-        >>> import numpy as np
-        >>> import funcgrad.numpy as fnp
         >>> from funcgrad import compose_left, profile
         >>> found = profile(compose_left(fnp.square, fnp.sin, fnp.sum))(np.ones(1000))
         >>> [(row.operation, str(row.stage), row.calls, row.saved) for row in found.operations]

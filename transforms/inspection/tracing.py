@@ -38,8 +38,6 @@ class Tape(Picture):
     shapes. It knows lines and stages only if it was recorded under ``debug_nans``.
 
     Example:
-        >>> import numpy as np
-        >>> import funcgrad.numpy as fnp
         >>> from funcgrad import tape, vjp
         >>> y, pullback = vjp(lambda x: fnp.sum(fnp.exp(x) * 2.0), np.ones(3))
         >>> [(node.index, node.name, node.saved) for node in tape(pullback)]
@@ -59,7 +57,6 @@ def tape(pullback: Pullback) -> Tape:
         TypeError: ``pullback`` is not a pullback.
 
     Example:
-        >>> import numpy as np
         >>> from funcgrad import tape, vjp
         >>> y, pullback = vjp(lambda a, b: a * b + a, np.ones(3), np.ones(3))
         >>> print(tape(pullback))
@@ -236,8 +233,6 @@ def trace(fun: Callable[P, Any]) -> Callable[P, Graph]:
         TypeError: ``fun`` is not callable, or a leaf of its result is not an array or number.
 
     Example:
-        >>> import numpy as np
-        >>> import funcgrad.numpy as fnp
         >>> from funcgrad import compose_left, grad, trace
         >>> graph = trace(compose_left(fnp.square, fnp.sin, fnp.sum))(np.ones(3))
         >>> [(str(node.stage), node.shape) for node in graph]

@@ -20,6 +20,7 @@ from funcgrad.core import Tracer, describe
 from funcgrad.errors import BranchError, ConversionError, NoRuleError
 from funcgrad.numpy.plain_values.hints import user_line
 from funcgrad.numpy_code.conversions import holds_traced
+from funcgrad.numpy_code.kernels.wrapping import Built, around
 from funcgrad.numpy_code.mathematics import python_function
 from funcgrad.numpy_code.object_views import viewed_object
 from funcgrad.numpy_code.own import known_value, own
@@ -94,28 +95,25 @@ def _cosine_cdf(x: Any) -> Any:
     return (np.pi + inside + fnp.sin(inside)) / (2 * np.pi)
 
 
-def with_triangular_factor(built: Callable[..., Any]) -> Callable[..., Any]:
+@around
+def with_triangular_factor(built: Built, self: Any, M: Any, *args: Any, **kwargs: Any) -> None:
     """Wrap ``_PSD``: a traced covariance that is positive definite is factorized by Cholesky.
 
     The eigenvectors that SciPy takes have no derivative where two variances are equal, and the roots that it takes of
     variances that are 0 have none either.
     """
-
-    def init(self: Any, M: Any, *args: Any, **kwargs: Any) -> None:
-        if not isinstance(M := fnp.asarray(M), Tracer):
-            built(self, M, *args, **kwargs)
-            return
-        built(self, own("transforms.stopping").stop_gradient(M), *args, **kwargs)
-        self._M = M
-        if self.rank < len(self._M):
-            variances, vectors = fnp.linalg.eigh(self._M)
-            kept = variances[-self.rank :]
-            self.U, self.log_pdet = vectors[:, -self.rank :] / fnp.sqrt(kept), fnp.sum(fnp.log(kept))
-        else:
-            factor = fnp.linalg.cholesky(self._M)
-            self.U, self.log_pdet = fnp.linalg.inv(factor).T, 2.0 * fnp.sum(fnp.log(fnp.diagonal(factor)))
-
-    return init
+    if not isinstance(M := fnp.asarray(M), Tracer):
+        built(self, M, *args, **kwargs)
+        return
+    built(self, own("transforms.stopping").stop_gradient(M), *args, **kwargs)
+    self._M = M
+    if self.rank < len(self._M):
+        variances, vectors = fnp.linalg.eigh(self._M)
+        kept = variances[-self.rank :]
+        self.U, self.log_pdet = vectors[:, -self.rank :] / fnp.sqrt(kept), fnp.sum(fnp.log(kept))
+    else:
+        factor = fnp.linalg.cholesky(self._M)
+        self.U, self.log_pdet = fnp.linalg.inv(factor).T, 2.0 * fnp.sum(fnp.log(fnp.diagonal(factor)))
 
 
 def _demean(a: Any, mean: Any, axis: Any, **options: Any) -> Any:
@@ -234,73 +232,68 @@ def _truncpareto_moment(self: Any, n: Any, b: Any, c: Any) -> Any:
     return b * log * c**n * _special().exprel((b - n) * log) / fnp.expm1(b * log)
 
 
-def entropy_of_density(built: Callable[..., Any]) -> Callable[..., Any]:
+@around
+def entropy_of_density(built: Built, self: Any, *shapes: Any) -> Any:
     """Wrap ``rv_continuous._entropy``, an integral over the support, with a formula for kappa4.
 
     If SciPy's integrand, a closure, branches at points of a piecewise density, ``quad`` gets the shapes as ``args``.
     """
-
-    def entropy(self: Any, *shapes: Any) -> Any:
-        if type(viewed_object(self)).__name__ == "kappa4_gen":
-            return _kappa4_entropy(*shapes)
-        try:
-            return built(self, *shapes)
-        except BranchError:
-            density = lambda x, *shapes: _special().entr(self._pdf(x, *shapes))
-            return own("scipy.integrate").quad(density, *self._get_support(*shapes), args=shapes)[0]
-
-    return entropy
+    if type(viewed_object(self)).__name__ == "kappa4_gen":
+        return _kappa4_entropy(*shapes)
+    try:
+        return built(self, *shapes)
+    except BranchError:
+        density = lambda x, *shapes: _special().entr(self._pdf(x, *shapes))
+        return own("scipy.integrate").quad(density, *self._get_support(*shapes), args=shapes)[0]
 
 
-def expectation(built: Callable[..., Any]) -> Callable[..., Any]:
+@around
+def expectation(
+    built: Built,
+    self: Any,
+    func: Any = None,
+    args: Any = (),
+    loc: Any = 0,
+    scale: Any = 1,
+    lb: Any = None,
+    ub: Any = None,
+    conditional: bool = False,
+    **kwds: Any,
+) -> Any:
     """Wrap ``rv_continuous.expect``: it integrates over the standard distribution between limits that do not move.
 
     At an end of a support that moves with the parameters, the density or its derivative may be infinite, and SciPy's
     density may be 0 where it jumps. So the integral is over the share of the support, or the distance from its end.
     """
+    if "weight" in kwds or "points" in kwds:  # in terms of the variable itself
+        return built(self, func, args, loc, scale, lb, ub, conditional, **kwds)
+    self._argcheck(*args)
 
-    def expect(
-        self: Any,
-        func: Any = None,
-        args: Any = (),
-        loc: Any = 0,
-        scale: Any = 1,
-        lb: Any = None,
-        ub: Any = None,
-        conditional: bool = False,
-        **kwds: Any,
-    ) -> Any:
-        if "weight" in kwds or "points" in kwds:  # in terms of the variable itself
-            return built(self, func, args, loc, scale, lb, ub, conditional, **kwds)
-        self._argcheck(*args)
+    def ends(args: Any) -> list[Any]:
+        support = zip(self._get_support(*args), (lb, ub), strict=True)
+        return [
+            end if bound is None else bound if fnp.isinf(bound) else (bound - loc) / scale for end, bound in support
+        ]
 
-        def ends(args: Any) -> list[Any]:
-            support = zip(self._get_support(*args), (lb, ub), strict=True)
-            return [
-                end if bound is None else bound if fnp.isinf(bound) else (bound - loc) / scale for end, bound in support
-            ]
+    def place(args: Any) -> tuple[Any, Any]:
+        low, high = ends(args)
+        infinite, endless = fnp.isinf(low), fnp.isinf(high)
+        start = fnp.where(infinite, fnp.where(endless, 0.0, high), low)
+        return start, fnp.where(fnp.logical_or(infinite, endless), 1.0, high - low)
 
-        def place(args: Any) -> tuple[Any, Any]:
-            low, high = ends(args)
-            infinite, endless = fnp.isinf(low), fnp.isinf(high)
-            start = fnp.where(infinite, fnp.where(endless, 0.0, high), low)
-            return start, fnp.where(fnp.logical_or(infinite, endless), 1.0, high - low)
+    below, above = self.cdf(ends(args), *args)
+    fixed = own("transforms.stopping").stop_gradient([below, above, *ends(args), *place(args), *args])
+    inner = fixed[0] + (fixed[1] - fixed[0]) * np.array([0.05, 0.95])  # as SciPy splits body and tails
+    points = [(x - fixed[4]) / fixed[5] for x in (fixed[2], *self._ppf(inner, *fixed[6:]), fixed[3])]
 
-        below, above = self.cdf(ends(args), *args)
-        fixed = own("transforms.stopping").stop_gradient([below, above, *ends(args), *place(args), *args])
-        inner = fixed[0] + (fixed[1] - fixed[0]) * np.array([0.05, 0.95])  # as SciPy splits body and tails
-        points = [(x - fixed[4]) / fixed[5] for x in (fixed[2], *self._ppf(inner, *fixed[6:]), fixed[3])]
+    def integrand(t: Any, *args: Any) -> Any:
+        start, width = place(args)  # of these arguments: the integrals of both partial derivatives may diverge
+        y = start + width * t
+        x = loc + scale * y
+        return (x if func is None else func(x)) * self.pdf(y, *args) * width
 
-        def integrand(t: Any, *args: Any) -> Any:
-            start, width = place(args)  # of these arguments: the integrals of both partial derivatives may diverge
-            y = start + width * t
-            x = loc + scale * y
-            return (x if func is None else func(x)) * self.pdf(y, *args) * width
-
-        total = sum(own("scipy.integrate").quad(integrand, a, b, args=args, **kwds)[0] for a, b in pairwise(points))
-        return total / (above - below) if conditional else total
-
-    return expect
+    total = sum(own("scipy.integrate").quad(integrand, a, b, args=args, **kwds)[0] for a, b in pairwise(points))
+    return total / (above - below) if conditional else total
 
 
 def _kappa4_ppf(self: Any, q: Any, h: Any, k: Any) -> Any:
@@ -460,15 +453,12 @@ def _box_probability(low: Any, high: Any, covar: Any) -> Any:
     return corners[0] - corners[1] - corners[2] + corners[3]
 
 
-def integral_of_normals(built: Callable[..., Any]) -> Callable[..., Any]:
+@around
+def integral_of_normals(built: Built, func: Any, covar: Any, low: Any, high: Any, *args: Any, **kwds: Any) -> Any:
     """Wrap ``_qauto``: the probabilities of one or two variables come from ``_box_probability``."""
-
-    def integral(func: Any, covar: Any, low: Any, high: Any, *args: Any, **kwds: Any) -> Any:
-        if len(covar) <= 2:
-            return _box_probability(low, high, covar), 1e-15, 0
-        return built(func, covar, low, high, *args, **kwds)
-
-    return integral
+    if len(covar) <= 2:
+        return _box_probability(low, high, covar), 1e-15, 0
+    return built(func, covar, low, high, *args, **kwds)
 
 
 def _nct_mean(df: Any, nc: Any) -> Any:

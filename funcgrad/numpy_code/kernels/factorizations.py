@@ -10,6 +10,7 @@ import numpy as np
 
 import funcgrad.numpy as fnp
 from funcgrad.numpy.plain_values.peeking import any_true, shared_numbers
+from funcgrad.numpy_code.kernels.wrapping import Built, around
 from funcgrad.numpy_code.own import own
 from funcgrad.optional import import_scipy
 
@@ -99,21 +100,17 @@ def _angles(matrices: list[Any], ranks: list[int]) -> Any:
     return fnp.arctan2(sines, cosines[::-1])
 
 
-def angles_without_singular_vectors(built: Callable[..., Any]) -> Callable[..., Any]:
+@around
+def angles_without_singular_vectors(built: Built, A: Any, B: Any) -> Any:
     """Wrap ``subspace_angles``: SciPy's bases have no derivative for equal singular values, nor has arccos at 1."""
-
-    def subspace_angles(A: Any, B: Any) -> Any:
-        fixed = [own("transforms.stopping").stop_gradient(fnp.asarray(x)) for x in (A, B)]
-        found = built(*fixed)
-        given = [fnp.asarray(x) * 1.0 for x in (A, B)]
-        ranks = [_orth(x).shape[1] for x in fixed]
-        angles = _angles(fixed, ranks)
-        # an angle of 0 has no derivative: 0 by convention
-        moves = angles > 10 * len(fixed[0]) * np.finfo(angles.dtype).eps
-        return found + fnp.where(moves, _angles(given, ranks) - angles, 0.0)
-
-    subspace_angles.__module__ = __name__
-    return subspace_angles
+    fixed = [own("transforms.stopping").stop_gradient(fnp.asarray(x)) for x in (A, B)]
+    found = built(*fixed)
+    given = [fnp.asarray(x) * 1.0 for x in (A, B)]
+    ranks = [_orth(x).shape[1] for x in fixed]
+    angles = _angles(fixed, ranks)
+    # an angle of 0 has no derivative: 0 by convention
+    moves = angles > 10 * len(fixed[0]) * np.finfo(angles.dtype).eps
+    return found + fnp.where(moves, _angles(given, ranks) - angles, 0.0)
 
 
 def _ldl(

@@ -28,12 +28,11 @@ def _into(target: Any, found: Any, overwrite: Any) -> Any:
 
 def _potrf(a: Any, lower: int = 0, clean: int = 1, overwrite_a: int = 0) -> tuple[Any, int]:
     """Compute ``potrf``: the Cholesky factor of the matrix of which ``a`` holds one half."""
-    half, other = _halves(a, lower)
     try:
-        factor = own("scipy.linalg").cholesky(half + half.T - fnp.diag(fnp.diag(half)), lower=bool(lower))
+        factor = own("scipy.linalg").cholesky(a, lower=bool(lower))
     except np.linalg.LinAlgError:
         return a, 1
-    return _into(a, factor if clean else factor + other, overwrite_a), 0
+    return _into(a, factor if clean else factor + _halves(a, lower)[1], overwrite_a), 0
 
 
 def _potri(c: Any, lower: int = 0, overwrite_c: int = 0) -> tuple[Any, int]:

@@ -22,6 +22,7 @@ from funcgrad.numpy.plain_values.hints import user_line
 from funcgrad.numpy.plain_values.peeking import any_true
 from funcgrad.numpy_code.conversions import holds_traced
 from funcgrad.numpy_code.examples import with_example_loop
+from funcgrad.numpy_code.kernels.wrapping import Built, around
 from funcgrad.numpy_code.own import own
 from funcgrad.optional import import_scipy
 
@@ -65,7 +66,6 @@ def _wrapper(name: str, numbers: tuple[float, ...], formula: Callable[..., Any])
             bound.apply_defaults()
             return found + (formula(p, bound.arguments) - formula(fixed, bound.arguments))
 
-        call.__module__ = __name__  # else it would be rebuilt
         return call
 
     return around
@@ -128,7 +128,6 @@ def _with_divergence(built: Callable[..., Any]) -> Callable[..., Any]:
         density = fnp.exp(own("scipy.stats").chi2.logpdf(found[0], n - 1 - fnp.asarray(given["ddof"])))
         return type(found)(found[0] + change, found[1] - density * change)
 
-    call.__module__ = __name__
     return call
 
 
@@ -144,37 +143,28 @@ def _scaled_range(built: Callable[..., Any]) -> Callable[..., Any]:
         bound.arguments["scale"] = 1.0
         return built(*bound.args, **bound.kwargs) / scale
 
-    iqr.__module__ = __name__
     return iqr
 
 
-def _corrected_variance(built: Callable[..., Any]) -> Callable[..., Any]:
+@around
+def _corrected_variance(built: Built, x: Any, /, *, axis: Any = None, correction: Any = 0, **options: Any) -> Any:
     """Wrap ``_xp_var``, which divides by the degrees of freedom if the correction is not 0."""
-
-    def call(x: Any, /, *, axis: Any = None, correction: Any = 0, **options: Any) -> Any:
-        if not _is_apart(correction, 0):
-            return built(x, axis=axis, correction=correction, **options)
-        found = built(x, axis=axis, correction=0, **options)
-        counted = ~fnp.isnan(x) if options.get("nan_policy") == "omit" else fnp.ones(fnp.shape(x), bool)
-        n = fnp.sum(counted, axis, keepdims=options.get("keepdims", False))
-        return found * (n / (n - correction))
-
-    call.__module__ = __name__
-    return call
+    if not _is_apart(correction, 0):
+        return built(x, axis=axis, correction=correction, **options)
+    found = built(x, axis=axis, correction=0, **options)
+    counted = ~fnp.isnan(x) if options.get("nan_policy") == "omit" else fnp.ones(fnp.shape(x), bool)
+    n = fnp.sum(counted, axis, keepdims=options.get("keepdims", False))
+    return found * (n / (n - correction))
 
 
-def _highpass(built: Callable[..., Any]) -> Callable[..., Any]:
+@around
+def _highpass(built: Built, b: Any, a: Any, wo: Any = 1.0) -> Any:
     """Wrap ``lp2hp``, which leaves out the powers of a frequency of 1."""
-
-    def lp2hp(b: Any, a: Any, wo: Any = 1.0) -> Any:
-        if not _is_apart(wo, 1):
-            return built(b, a, wo)
-        b, a = built(b, a, 1.0)
-        n, m = len(a), len(b)
-        return b * wo ** np.arange(n - m, n), a * wo ** np.arange(n)
-
-    lp2hp.__module__ = __name__
-    return lp2hp
+    if not _is_apart(wo, 1):
+        return built(b, a, wo)
+    b, a = built(b, a, 1.0)
+    n, m = len(a), len(b)
+    return b * wo ** np.arange(n - m, n), a * wo ** np.arange(n)
 
 
 def _bilinear(built: Callable[..., Any]) -> Callable[..., Any]:
@@ -195,7 +185,6 @@ def _bilinear(built: Callable[..., Any]) -> Callable[..., Any]:
         normalize = import_scipy("signal.bilinear", "scipy.signal").normalize
         return own("numpy_code").run_anywhere(normalize, tuple(found), {})
 
-    bilinear.__module__ = __name__
     return bilinear
 
 
@@ -216,26 +205,22 @@ def _linear_in_numerator(built: Callable[..., Any]) -> Callable[..., Any]:
         found, moved, still = [built(x, den, *args, **options) for x in (fixed, num + 1.0, fixed + 1.0)]
         return tuple([x + (a - b) if x.shape == a.shape else x for x, a, b in zip(found, moved, still, strict=True)])
 
-    call.__module__ = __name__
+    call.__module__ = __name__  # else it would be rebuilt
     return call
 
 
-def _whole_numerator(built: Callable[..., Any]) -> Callable[..., Any]:
+@around
+def _whole_numerator(built: Built, self: Any, *system: Any, **options: Any) -> None:
     """Wrap ``TransferFunction.__init__``, which drops leading coefficients of 0: traced ones stay."""
-
-    def init(self: Any, *system: Any, **options: Any) -> None:
-        built(self, *system, **options)
-        if len(system) != 2 or not holds_traced(system[:1]):
-            return
-        num = fnp.atleast_1d(system[0])
-        cut = num.shape[-1] - self.num.shape[-1]
-        kept = min(cut, len(self.den) - self.num.shape[-1])
-        if kept > 0:
-            first = num[..., cut - kept : cut] / fnp.trim_zeros(fnp.atleast_1d(system[1]), "f")[0]
-            self.num = fnp.concatenate([first.reshape(*self.num.shape[:-1], kept), self.num], axis=-1)
-
-    init.__module__ = __name__
-    return init
+    built(self, *system, **options)
+    if len(system) != 2 or not holds_traced(system[:1]):
+        return
+    num = fnp.atleast_1d(system[0])
+    cut = num.shape[-1] - self.num.shape[-1]
+    kept = min(cut, len(self.den) - self.num.shape[-1])
+    if kept > 0:
+        first = num[..., cut - kept : cut] / fnp.trim_zeros(fnp.atleast_1d(system[1]), "f")[0]
+        self.num = fnp.concatenate([first.reshape(*self.num.shape[:-1], kept), self.num], axis=-1)
 
 
 def _hankel_coefficients(built: Callable[..., Any]) -> Callable[..., Any]:
@@ -274,7 +259,6 @@ def _initial_conditions(built: Callable[..., Any]) -> Callable[..., Any]:
             return built(b, a, y, x)
         return built(b, fnp.concatenate([fnp.ones(1, a.dtype), a[1:]]), y, x) / a[0]
 
-    lfiltic.__module__ = __name__
     return lfiltic
 
 
@@ -293,25 +277,22 @@ def _response(built: Callable[..., Any]) -> Callable[..., Any]:
     return with_example_loop(lsim, "scipy.signal.lsim")
 
 
-def _shares(built: Callable[..., Any]) -> Callable[..., Any]:
+@around
+def _shares(built: Built, self: Any, n: Any, p: Any, *args: Any) -> Any:
     """Wrap the check of parameters of ``multinomial``, whose last probability is 1 minus the others.
 
     SciPy computes it so where the sum is not 1, and leaves it as it is where the sum is 1.
     """
-
-    def call(self: Any, n: Any, p: Any, *args: Any) -> Any:
-        p = fnp.asarray(p)
-        have_derivatives = isinstance(p, Tracer) and p.shape
-        if have_derivatives:
-            fixed, rest = own("transforms.stopping").stop_gradient(p), p[..., :-1]
-            moved = fnp.sum(fixed[..., :-1] - rest, axis=-1, keepdims=True)
-            p = fnp.concatenate([rest, fixed[..., -1:] + moved], axis=-1)
-        return built(self, n, p, *args)
-
-    return call
+    p = fnp.asarray(p)
+    have_derivatives = isinstance(p, Tracer) and p.shape
+    if have_derivatives:
+        fixed, rest = own("transforms.stopping").stop_gradient(p), p[..., :-1]
+        moved = fnp.sum(fixed[..., :-1] - rest, axis=-1, keepdims=True)
+        p = fnp.concatenate([rest, fixed[..., -1:] + moved], axis=-1)
+    return built(self, n, p, *args)
 
 
-def _distance(built: Callable[..., Any], root: bool) -> Callable[..., Any]:
+def _distance(built: Built, root: bool) -> Built:
     """Wrap ``minkowski_distance`` and ``minkowski_distance_p``, which add absolute values without a power of 1."""
 
     def call(x: Any, y: Any, p: Any = 2.0) -> Any:
@@ -320,7 +301,6 @@ def _distance(built: Callable[..., Any], root: bool) -> Callable[..., Any]:
         total = fnp.sum(fnp.abs(fnp.subtract(y, x)) ** p, axis=-1)
         return total ** (1 / p) if root else total
 
-    call.__module__ = __name__
     return call
 
 
@@ -341,57 +321,50 @@ def _llf_at_zero(built: Callable[..., Any]) -> Callable[..., Any]:
         moved = fnp.where(x == 0, x - own("transforms.stopping").stop_gradient(x), 0)
         return found + (given["lmb"] - 1) * fnp.sum(moved, axis, keepdims=given.get("keepdims", False))
 
-    call.__module__ = __name__
     return call
 
 
-def _distance_of_samples(built: Callable[..., Any]) -> Callable[..., Any]:
+@around
+def _distance_of_samples(
+    built: Built, p: Any, u_values: Any, v_values: Any, u_weights: Any = None, v_weights: Any = None
+) -> Any:
     """Wrap ``_cdf_distance``, which counts equal values at once, as if none of them would move from the others."""
-
-    def call(p: Any, u_values: Any, v_values: Any, u_weights: Any = None, v_weights: Any = None) -> Any:
-        found = built(p, u_values, v_values, u_weights, v_weights)
-        if not isinstance(found, Tracer):
-            return found
-        u, v = fnp.asarray(u_values) * 1.0, fnp.asarray(v_values) * 1.0
-        values = fnp.concatenate([u, v])
-        values = fnp.take(values, order := fnp.argsort(values, stable=True))
-        if not any_true(lambda step: step == 0, fnp.diff(values)):
-            return found
-        of_u = order < len(u)
-        shares = []
-        for inside, weights, first in ((of_u, u_weights, 0), (~of_u, v_weights, len(u))):
-            given = fnp.asarray(1.0 if weights is None else weights)
-            counted = given if not given.ndim else fnp.take(given, fnp.where(inside, order - first, 0))
-            running = fnp.cumsum(fnp.where(inside, counted, 0.0))
-            shares.append(running[:-1] / running[-1])
-        apart, steps = fnp.abs(shares[0] - shares[1]), fnp.diff(values)
-        if p == 1:
-            return fnp.sum(apart * steps)
-        return fnp.sum(apart**p * steps) ** (1 / p)
-
-    call.__module__ = __name__
-    return call
+    found = built(p, u_values, v_values, u_weights, v_weights)
+    if not isinstance(found, Tracer):
+        return found
+    u, v = fnp.asarray(u_values) * 1.0, fnp.asarray(v_values) * 1.0
+    values = fnp.concatenate([u, v])
+    values = fnp.take(values, order := fnp.argsort(values, stable=True))
+    if not any_true(lambda step: step == 0, fnp.diff(values)):
+        return found
+    of_u = order < len(u)
+    shares = []
+    for inside, weights, first in ((of_u, u_weights, 0), (~of_u, v_weights, len(u))):
+        given = fnp.asarray(1.0 if weights is None else weights)
+        counted = given if not given.ndim else fnp.take(given, fnp.where(inside, order - first, 0))
+        running = fnp.cumsum(fnp.where(inside, counted, 0.0))
+        shares.append(running[:-1] / running[-1])
+    apart, steps = fnp.abs(shares[0] - shares[1]), fnp.diff(values)
+    if p == 1:
+        return fnp.sum(apart * steps)
+    return fnp.sum(apart**p * steps) ** (1 / p)
 
 
-def _moment(built: Callable[..., Any]) -> Callable[..., Any]:
+@around
+def _moment(built: Built, self: Any, order: Any, *args: Any, **kwds: Any) -> Any:
     """Wrap ``rv_generic.moment``, whose formula for the location 0 is without the location.
 
     E[(loc + scale * y)^n] is the sum of comb(n, k) * loc^(n - k) * scale^k * E[y^k] for k from 0 to n.
     """
-
-    def moment(self: Any, order: Any, *args: Any, **kwds: Any) -> Any:
-        shapes, loc, scale = self._parse_args(*args, **kwds)
-        if not isinstance(loc, Tracer):
-            return built(self, order, *args, **kwds)
-        highest = built(self, order, *shapes)  # it checks the order first
-        standard = [*(built(self, k, *shapes) for k in range(int(order))), highest]
-        allowed = fnp.logical_and(self._argcheck(*shapes), fnp.asarray(scale) > 0)
-        scale, *standard = (fnp.where(allowed, x, 0) for x in (scale, *standard))
-        found = sum(math.comb(int(order), k) * loc ** (order - k) * scale**k * y for k, y in enumerate(standard))
-        return fnp.where(allowed, found, self.badvalue)[()]
-
-    moment.__module__ = __name__
-    return moment
+    shapes, loc, scale = self._parse_args(*args, **kwds)
+    if not isinstance(loc, Tracer):
+        return built(self, order, *args, **kwds)
+    highest = built(self, order, *shapes)  # it checks the order first
+    standard = [*(built(self, k, *shapes) for k in range(int(order))), highest]
+    allowed = fnp.logical_and(self._argcheck(*shapes), fnp.asarray(scale) > 0)
+    scale, *standard = (fnp.where(allowed, x, 0) for x in (scale, *standard))
+    found = sum(math.comb(int(order), k) * loc ** (order - k) * scale**k * y for k, y in enumerate(standard))
+    return fnp.where(allowed, found, self.badvalue)[()]
 
 
 def _near_nodes(x: Any, nodes: Any, weights: Any, values: Any) -> Any:
@@ -410,36 +383,28 @@ def _meets_nodes(x: Any, nodes: Any, *others: Any) -> bool:
     return is_traced and any_true(lambda meets: meets, x[:, None] == nodes)
 
 
-def _polynomial_at_nodes(built: Callable[..., Any]) -> Callable[..., Any]:
+@around
+def _polynomial_at_nodes(built: Built, self: Any, x: Any) -> Any:
     """Wrap ``BarycentricInterpolator._evaluate``, which returns the given values at the nodes."""
-
-    def call(self: Any, x: Any) -> Any:
-        if not _meets_nodes(x, self.xi):
-            return built(self, x)
-        return _near_nodes(x, self.xi, self.wi, self.yi)
-
-    call.__module__ = __name__
-    return call
+    if not _meets_nodes(x, self.xi):
+        return built(self, x)
+    return _near_nodes(x, self.xi, self.wi, self.yi)
 
 
-def _rational_at_nodes(built: Callable[..., Any]) -> Callable[..., Any]:
+@around
+def _rational_at_nodes(built: Built, self: Any, z: Any) -> Any:
     """Wrap ``_BarycentricRational.__call__``, which divides infinite numbers at the nodes and repairs the result."""
-
-    def call(self: Any, z: Any) -> Any:
-        flat = fnp.ravel(fnp.asarray(z))
-        if not _meets_nodes(flat, self._support_points, self._support_values, self.weights):
-            return built(self, z)
-        values = fnp.reshape(self._support_values, (fnp.shape(self._support_values)[0], -1))
-        found = _near_nodes(flat, self._support_points, self.weights, values)
-        if any_true(np.isinf, flat):
-            limit = fnp.sum(self.weights[:, None] * values) / fnp.sum(self.weights)
-            found = fnp.where(fnp.isinf(flat)[:, None], limit, found)
-        found = fnp.reshape(found, fnp.shape(z) + self._shape)
-        axis = getattr(self, "_axis", 0)  # which older versions of SciPy lack
-        return fnp.moveaxis(found, 0, axis) if fnp.ndim(z) else found
-
-    call.__module__ = __name__
-    return call
+    flat = fnp.ravel(fnp.asarray(z))
+    if not _meets_nodes(flat, self._support_points, self._support_values, self.weights):
+        return built(self, z)
+    values = fnp.reshape(self._support_values, (fnp.shape(self._support_values)[0], -1))
+    found = _near_nodes(flat, self._support_points, self.weights, values)
+    if any_true(np.isinf, flat):
+        limit = fnp.sum(self.weights[:, None] * values) / fnp.sum(self.weights)
+        found = fnp.where(fnp.isinf(flat)[:, None], limit, found)
+    found = fnp.reshape(found, fnp.shape(z) + self._shape)
+    axis = getattr(self, "_axis", 0)  # which older versions of SciPy lack
+    return fnp.moveaxis(found, 0, axis) if fnp.ndim(z) else found
 
 
 def _extreme_moments(c: Any) -> tuple[Any, ...]:
@@ -466,20 +431,16 @@ def _extreme_moments(c: Any) -> tuple[Any, ...]:
     return one, spread, skewness, (four - 4 * one * three + 6 * one**2 * two - 3 * one**4) / spread**2 - 3
 
 
-def _moments_near_zero(built: Callable[..., Any]) -> Callable[..., Any]:
+@around
+def _moments_near_zero(built: Built, self: Any, c: Any) -> Any:
     """Wrap ``genextreme_gen._stats``, which returns constants where the shape is nearly 0, and is inexact near them."""
-
-    def call(self: Any, c: Any) -> Any:
-        near = fnp.abs(c) < 0.03
-        if not isinstance(c, Tracer) or not any_true(lambda near: near, near):
-            return built(self, c)
-        fixed = own("transforms.stopping").stop_gradient(c)
-        moving, constant = (_extreme_moments(fnp.where(near, x, 0.0)) for x in (c, fixed))
-        found = built(self, fnp.where(near, fixed, c))
-        return tuple([x + (new - old) for x, new, old in zip(found, moving, constant, strict=True)])
-
-    call.__module__ = __name__
-    return call
+    near = fnp.abs(c) < 0.03
+    if not isinstance(c, Tracer) or not any_true(lambda near: near, near):
+        return built(self, c)
+    fixed = own("transforms.stopping").stop_gradient(c)
+    moving, constant = (_extreme_moments(fnp.where(near, x, 0.0)) for x in (c, fixed))
+    found = built(self, fnp.where(near, fixed, c))
+    return tuple([x + (new - old) for x, new, old in zip(found, moving, constant, strict=True)])
 
 
 def _points_and_weights(n: int, a: Any, b: Any) -> list[Any]:
@@ -517,7 +478,6 @@ def _roots(built: Callable[..., Any]) -> Callable[..., Any]:
         parts = zip(found, formula(*given), formula(*fixed), strict=False)
         return tuple([x + (moving - constant) for x, moving, constant in parts])
 
-    call.__module__ = __name__
     return call
 
 

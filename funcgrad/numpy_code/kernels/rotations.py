@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 import funcgrad.numpy as fnp
+from funcgrad.numpy_code.kernels.wrapping import Built, around
 from funcgrad.numpy_code.own import own
 
 
@@ -85,14 +86,11 @@ def _angular_acceleration_nonlinear_term(rotvecs: Any, rotvecs_dot: Any) -> Any:
     return along * turned + _of_minus_sine(square) * fnp.cross(rotvecs_dot, across)
 
 
-def with_all_steps(built: Callable[..., Any]) -> Callable[..., Any]:
+@around
+def with_all_steps(built: Built, self: Any, *args: Any) -> Any:
     """Wrap ``_solve_for_angular_rates``: a derivative needs more steps than the value, if the first guess is exact."""
-
-    def solve(self: Any, *args: Any) -> Any:
-        self.TOL = -1.0  # no step ends the iteration before MAX_ITER
-        return built(self, *args)
-
-    return solve
+    self.TOL = -1.0  # no step ends the iteration before MAX_ITER
+    return built(self, *args)
 
 
 _HOME = "scipy.spatial.transform."

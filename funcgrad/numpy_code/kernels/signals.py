@@ -12,8 +12,10 @@ import funcgrad.numpy as fnp
 from funcgrad.errors import InputError
 from funcgrad.numpy.plain_values.peeking import is_plain_zero, shared_numbers
 from funcgrad.numpy_code.conversions import holds_traced, with_writable_results
+from funcgrad.numpy_code.kernels.wrapping import Built, around
 from funcgrad.numpy_code.own import own
 from funcgrad.optional import import_scipy
+from funcgrad.primitives.signals import convolve
 
 #: Names in NumPy's ``pad`` for the extension modes of ``upfirdn``.
 _CONTINUED = {
@@ -53,9 +55,8 @@ def _upfirdn(
     x = _continued(x, more, mode, cval) if more else x
     wide = fnp.zeros((*x.shape[:-1], (x.shape[-1] - 1) * up + 1), dtype)
     wide[..., ::up] = x
-    padded = fnp.pad(wide, [(0, 0)] * (x.ndim - 1) + [(len(h) - 1, len(h) - 1)])
-    windows = fnp.lib.stride_tricks.sliding_window_view(padded, len(h), axis=-1)
-    return fnp.moveaxis((windows @ fnp.astype(h[::-1], dtype))[..., more * up : more * up + size : down], -1, axis)
+    found = convolve(fnp.astype(h, dtype), wide, start=more * up, length=size)
+    return fnp.moveaxis(found[..., ::down], -1, axis)
 
 
 def _sepfir2d(image: Any, hrow: Any, hcol: Any) -> Any:
@@ -132,20 +133,16 @@ def _response(system: tuple[Any, ...], w: Any) -> Any:
     return (C @ fnp.linalg.solve(s[..., None, None] * np.eye(len(A)) - A, B) + D)[..., 0, 0]
 
 
-def response_without_roots(built: Callable[..., Any]) -> Callable[..., Any]:
+@around
+def response_without_roots(built: Built, system: Any, w: Any = None, n: int = 10000) -> Any:
     """Wrap ``freqresp``, which computes with the poles and zeros: these have no derivative where they coincide."""
-
-    def freqresp(system: Any, w: Any = None, n: int = 10000) -> Any:
-        if type(system).__name__ == "StateSpaceContinuous":
-            system = (system.A, system.B, system.C, system.D)
-        if not isinstance(system, tuple) or len(system) not in (2, 4) or not holds_traced(system):
-            return built(system, w, n)
-        fixed = tuple([own("transforms.stopping").stop_gradient(fnp.asarray(x)) for x in system])
-        at, found = built(fixed, w, n)
-        return at, found + (_response(system, at) - _response(fixed, at))
-
-    freqresp.__module__ = __name__
-    return freqresp
+    if type(system).__name__ == "StateSpaceContinuous":
+        system = (system.A, system.B, system.C, system.D)
+    if not isinstance(system, tuple) or len(system) not in (2, 4) or not holds_traced(system):
+        return built(system, w, n)
+    fixed = tuple([own("transforms.stopping").stop_gradient(fnp.asarray(x)) for x in system])
+    at, found = built(fixed, w, n)
+    return at, found + (_response(system, at) - _response(fixed, at))
 
 
 def _periodogram(data: tuple[Any, ...], turned: Any, normalize: Any, floating_mean: bool) -> Any:
@@ -173,38 +170,35 @@ def _periodogram(data: tuple[Any, ...], turned: Any, normalize: Any, floating_me
     return fnp.squeeze(found)
 
 
-def periodogram_at_any_phase(built: Callable[..., Any]) -> Callable[..., Any]:
+@around
+def periodogram_at_any_phase(
+    built: Built,
+    x: Any,
+    y: Any,
+    freqs: Any,
+    precenter: Any = None,
+    normalize: Any = False,
+    *,
+    weights: Any = None,
+    floating_mean: bool = False,
+) -> Any:
     """Wrap ``lombscargle``, whose phase has no derivative where every phase does, as at the frequencies of an FFT."""
+    given = (x, y, freqs, fnp.ones(fnp.shape(y)) if weights is None else weights)
+    fixed = [own("transforms.stopping").stop_gradient(fnp.asarray(part)) for part in given]
+    options: Any = {"normalize": normalize, "floating_mean": floating_mean}
+    centring = {} if precenter is None else {"precenter": precenter}
+    found = built(*fixed[:3], weights=fixed[3], **options, **centring)
 
-    def lombscargle(
-        x: Any,
-        y: Any,
-        freqs: Any,
-        precenter: Any = None,
-        normalize: Any = False,
-        *,
-        weights: Any = None,
-        floating_mean: bool = False,
-    ) -> Any:
-        given = (x, y, freqs, fnp.ones(fnp.shape(y)) if weights is None else weights)
-        fixed = [own("transforms.stopping").stop_gradient(fnp.asarray(part)) for part in given]
-        options: Any = {"normalize": normalize, "floating_mean": floating_mean}
-        centring = {} if precenter is None else {"precenter": precenter}
-        found = built(*fixed[:3], weights=fixed[3], **options, **centring)
+    def prepared(x: Any, y: Any, freqs: Any, weights: Any) -> tuple[Any, ...]:
+        x, y, freqs, weights = [fnp.asarray(part, float) for part in (x, y, freqs, weights)]
+        return x, y - fnp.mean(y) if precenter else y, freqs, weights / fnp.sum(weights)
 
-        def prepared(x: Any, y: Any, freqs: Any, weights: Any) -> tuple[Any, ...]:
-            x, y, freqs, weights = [fnp.asarray(part, float) for part in (x, y, freqs, weights)]
-            return x, y - fnp.mean(y) if precenter else y, freqs, weights / fnp.sum(weights)
-
-        data, constants = prepared(*given), prepared(*fixed)
-        x, _, freqs, weights = constants
-        turns = fnp.exp(1j * x[:, None] * freqs)
-        doubled = weights @ (turns * turns) - (weights @ turns) ** 2 * floating_mean
-        phase = fnp.angle(doubled) / 2
-        return found + (_periodogram(data, phase, **options) - _periodogram(constants, phase, **options))
-
-    lombscargle.__module__ = __name__
-    return lombscargle
+    data, constants = prepared(*given), prepared(*fixed)
+    x, _, freqs, weights = constants
+    turns = fnp.exp(1j * x[:, None] * freqs)
+    doubled = weights @ (turns * turns) - (weights @ turns) ** 2 * floating_mean
+    phase = fnp.angle(doubled) / 2
+    return found + (_periodogram(data, phase, **options) - _periodogram(constants, phase, **options))
 
 
 _PEAKS = "scipy.signal._peak_finding_utils"

@@ -20,6 +20,7 @@ from funcgrad.numpy.plain_values.peeking import is_plain, shared_numbers
 from funcgrad.numpy_code.own import own
 from funcgrad.numpy_code.sparse.objects import has_traced_values, plain_matrix
 from funcgrad.optional import import_scipy
+from funcgrad.primitives.indexing import add_along_axis
 
 
 def _leastsq(
@@ -136,10 +137,8 @@ def _pava(x: Any, w: Any, blocks: Any) -> tuple[Any, Any, Any, int]:
     pool = import_scipy("optimize.isotonic_regression", "scipy.optimize._pava_pybind").pava
     _, _, blocks, count = pool(*[np.array(shared_numbers(each), order="C") for each in (x, w, blocks)])
     block = np.repeat(np.arange(count), np.diff(blocks[: count + 1]))
-    members = (np.arange(count)[:, None] == block).astype(float)
-    weights = members @ fnp.asarray(w)
-    means = members @ (fnp.asarray(w) * x) / weights
-    return fnp.take(means, block), weights, blocks, count
+    weights, totals = [add_along_axis(each, block, axis=0, shape=(count,)) for each in (w, w * x)]
+    return fnp.take(totals / weights, block), weights, blocks, count
 
 
 def _limits(A: Any, lb: Any = -np.inf, ub: Any = np.inf, keep_feasible: Any = False) -> tuple[Any, Any, Any]:

@@ -6,6 +6,7 @@ piece in which a point lies, and the choice of the knots of a smoothing spline, 
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable
 from functools import partial
@@ -103,29 +104,22 @@ def _integrate(c: Any, knots: Any, a: Any, b: Any, extrapolate: Any, out: Any) -
     """Compute ``_ppoly.integrate``: the integral from ``a`` to ``b``, where ``b`` is not smaller."""
     knots = fnp.asarray(knots)
     (first, last), outside = _piece(fnp.stack([a * 1.0, b * 1.0]), knots, bool(extrapolate))
-    total = fnp.zeros(out.shape)
-    first, last = int(first), int(last)
-    before, after = (1, 0) if _descends(knots) else (0, 1)
-    for n in range(first, last - 1, -1) if _descends(knots) else range(first, last + 1):
-        low = a if n == first else knots[n + before]
-        high = b if n == last else knots[n + after]
-        rows = [row[n] for row in c]
-        total = total + _powers(rows, high - knots[n], len(c), -1) - _powers(rows, low - knots[n], len(c), -1)
-    out[...] = fnp.where(fnp.any(outside), np.nan, total)
+    step, right = (-1, 0) if _descends(knots) else (1, 1)
+    pieces = np.arange(int(first), int(last) + step, step)
+    left, inner = knots[pieces], knots[pieces[:-1] + right]
+    ends = [fnp.concatenate([[a], inner]), fnp.concatenate([inner, [b]])]
+    low, high = [_powers([row[pieces] for row in c], (end - left)[:, None], len(c), -1) for end in ends]
+    out[...] = fnp.where(fnp.any(outside), np.nan, fnp.sum(high - low, axis=0))
 
 
 def _fix_continuity(c: Any, knots: Any, order: int) -> None:
     """Compute ``_ppoly.fix_continuity``: set lower coefficients so that derivatives up to ``order`` are continuous."""
     k = len(c)
-    knots = fnp.asarray(knots)
-    for n in range(1, c.shape[1]):
-        s = knots[n] - knots[n - 1]
-        for nu in range(order, -1, -1):
-            value = _powers([c[i, n - 1] for i in range(k)], s, k, nu)
-            factor = 1.0
-            for j in range(2, nu + 1):
-                factor *= j
-            c[k - nu - 1, n] = value / factor
+    s = fnp.diff(fnp.asarray(knots))[:-1, None]
+    for nu in range(order, -1, -1):
+        at = k - nu - 1
+        rest = _powers([*c[:at, :-1], *[0.0 * c[0, :-1]] * (nu + 1)], s, k, nu) / math.factorial(nu)
+        c[at, 1:] = c[at, 0] + fnp.cumsum(rest, axis=0)
 
 
 def _evaluate_spline(t: Any, c: Any, k: int, x: Any, nu: int, extrapolate: Any, out: Any = None) -> Any:
@@ -157,16 +151,17 @@ def _spalde(t: Any, c: Any, k1: int, x: Any) -> tuple[Any, int]:
     return fnp.stack([spline(t, fnp.asarray(c)[:, None], k1 - 1, at, nu, True)[0, 0] for nu in range(k1)]), 0
 
 
-def _splint(t: Any, c: Any, k: int, a: Any, b: Any) -> tuple[Any, Any]:
-    """Compute ``dfitpack.splint``: the integral of a spline, which is zero outside of its knots."""
+def _integrals(t: Any, c: Any, k: int, a: Any, b: Any) -> Any:
+    """Return the integrals of splines with coefficients ``c[i, ...]``, which are zero outside of their knots."""
     t = fnp.asarray(t)
     n = len(t) - k - 1
-    widths = (t[k + 1 : k + 1 + n] - t[:n]) / (k + 1)
-    sums = fnp.concatenate([np.zeros(1), fnp.cumsum(fnp.asarray(c)[:n] * widths)])
+    c = fnp.reshape(fnp.asarray(c)[:n], (n, -1))
+    widths = (t[k + 1 : k + 1 + n] - t[:n])[:, None] / (k + 1)
+    sums = fnp.concatenate([np.zeros((1, c.shape[1])), fnp.cumsum(c * widths, axis=0)])
     knots = fnp.concatenate([t[:1], t, t[-1:]])
     ends = fnp.clip(fnp.stack([a * 1.0, b * 1.0]), t[k], t[n])
-    low, high = spline(knots, sums[:, None], k + 1, ends, 0, True)[:, 0]
-    return high - low, None
+    low, high = spline(knots, sums, k + 1, ends, 0, True)
+    return high - low
 
 
 def _coordinates(points: Any, ndim: Any = None) -> Any:
@@ -184,6 +179,15 @@ def _coordinates(points: Any, ndim: Any = None) -> Any:
 def _design(t: Any, k: int, x: Any, nu: int = 0) -> Any:
     """Return the ``nu``-th derivatives of all B-splines at ``x``, one per column, extrapolated outside of the knots."""
     return spline(t, np.eye(len(t) - k - 1), k, x, nu, True)
+
+
+def _through(t: Any, k: int, x: Any, y: Any) -> Any:
+    """Return the coefficients of the spline with knots ``t`` through the points, from a banded system."""
+    if concrete_or_none(fnp.asarray(x), steers=False) is None:  # nor are the pieces of the points known
+        return fnp.linalg.solve(_design(t, k, x), y)
+    bands = fnp.zeros((len(x), 3 * k + 1))
+    _coloc(x, t, k, bands)
+    return own("scipy.linalg").solve_banded((k, k), bands.T[k:], y)
 
 
 def _interpolating_knots(x: Any, k: int, low: Any, high: Any) -> Any:
@@ -223,7 +227,7 @@ def _smoothing(x: Any, y: Any, w: Any, xb: Any, xe: Any, k: int, s: Any) -> tupl
     if len(knots) == len(x) + k + 1:  # no more knots are possible: an interpolating spline is still smoothed
         t = _interpolating_knots(x, k, xb, xe)
         if left <= 1e-20 * np.sum((given[1] * given[0]) ** 2):
-            return t, fnp.linalg.solve(_design(t, k, x), y), 0.0 * fnp.sum(y)
+            return t, _through(t, k, x, y), 0.0 * fnp.sum(y)
     else:
         t = _clamped(xb, fnp.take(x, np.searchsorted(given[2], knots[k + 1 : -k - 1])), xe, k)
     design, edges = w[:, None] * _design(t, k, x), t[k : len(t) - k]
@@ -256,7 +260,7 @@ def _fitted(task: int, x: Any, y: Any, w: Any, xb: Any, xe: Any, k: int, s: Any,
         c, left = _nearest(x, y, w, knots, k)
     elif task == 0 and s == 0:
         knots, left = _interpolating_knots(x, k, xb, xe), 0.0
-        c = fnp.linalg.solve(_design(knots, k, x), y)
+        c = _through(knots, k, x, y)
     else:
         knots, c, left = _smoothing(x, y, w, xb, xe, k, s)
     return knots, fnp.concatenate([c, np.zeros((k + 1, *c.shape[1:]))]), left, 0 if task or s else -1
@@ -400,13 +404,9 @@ def _fpchec(*given: Any) -> int:
 
 def _dblint(tx: Any, ty: Any, c: Any, kx: int, ky: int, xa: Any, xb: Any, ya: Any, yb: Any) -> Any:
     """Compute ``dfitpack.dblint``: the integral of a spline of two variables over a rectangle."""
-
-    def along(t: Any, k: int, low: Any, high: Any) -> Any:
-        t, n = fnp.asarray(t), len(t) - k - 1
-        return fnp.stack([_splint(t, np.eye(n)[i], k, low, high)[0] for i in range(n)])
-
-    of_x, of_y = along(tx, kx, xa, xb), along(ty, ky, ya, yb)
-    return of_x @ fnp.reshape(fnp.asarray(c)[: len(of_x) * len(of_y)], (len(of_x), len(of_y))) @ of_y
+    nx, ny = len(tx) - kx - 1, len(ty) - ky - 1
+    of_x = _integrals(tx, fnp.reshape(fnp.asarray(c)[: nx * ny], (nx, ny)), kx, xa, xb)
+    return _integrals(ty, of_x, ky, ya, yb)[0]
 
 
 def _parcur(
@@ -527,8 +527,8 @@ def _regrid(
             f"got s={s} and traced data. Pass s=0 to interpolate."
         )
     tx, ty = _interpolating_knots(x, kx, xb, xe), _interpolating_knots(y, ky, yb, ye)
-    along_x = fnp.linalg.solve(_design(tx, kx, x), fnp.reshape(z, (len(x), len(y))))
-    c = fnp.linalg.solve(_design(ty, ky, y), along_x.T).T
+    along_x = _through(tx, kx, x, fnp.reshape(z, (len(x), len(y))))
+    c = _through(ty, ky, y, along_x.T).T
     return len(tx), tx, len(ty), ty, fnp.ravel(c), 0.0, -1
 
 
@@ -647,7 +647,7 @@ _DFITPACK: dict[str, Callable[..., Any]] = {
     "fpcurfm1": _fpcurfm1,
     "regrid_smth": _regrid,
     "splder": _splder,
-    "splint": _splint,
+    "splint": lambda *args: (_integrals(*args)[0], None),
 }
 
 SPLINES: dict[tuple[str, str], Callable[..., Any]] = {
@@ -677,7 +677,7 @@ SPLINES: dict[tuple[str, str], Callable[..., Any]] = {
     ("scipy.interpolate._fitpack", "splder"): _of_real(
         lambda t, c, k, nu, x, ext=0: _splder(t, c, k, x, nu, ext), drops=False
     ),
-    ("scipy.interpolate._fitpack", "splint"): _real_only(lambda *args: _splint(*args)[0]),
+    ("scipy.interpolate._fitpack", "splint"): _real_only(lambda *args: _integrals(*args)[0]),
     ("scipy.interpolate._ndbspline", "NdBSpline.__call__"): _ndbspline,
     **{("scipy.interpolate._fitpack", name): _real_only(ours) for name, ours in _FITPACK.items()},
     **{("scipy.interpolate._dfitpack", name): _of_real(ours) for name, ours in _DFITPACK.items()},

@@ -18,6 +18,7 @@ from funcgrad.numpy.creation import as_buffer
 from funcgrad.numpy.plain_values.hints import user_line
 from funcgrad.numpy.plain_values.peeking import shared_numbers
 from funcgrad.numpy_code.conversions import holds_traced
+from funcgrad.numpy_code.kernels.wrapping import Built, around
 
 #: Attributes of statsmodels' models: matrices and vectors whose last axis is time, of length 1 if they are constant.
 _PARTS = ("_design", "_obs_intercept", "_obs_cov", "_transition", "_state_intercept", "_selection", "_state_cov")
@@ -25,22 +26,19 @@ _PARTS = ("_design", "_obs_intercept", "_obs_cov", "_transition", "_state_interc
 _CONCENTRATED, _BEGINS_FILTERED = 0x100, 1
 
 
-def _filter_of_models(built: Callable[..., Any]) -> Callable[..., Any]:
+@around
+def _filter_of_models(built: Built, model: Any, *args: Any, complex_step: bool = False, **options: Any) -> Any:
     """Wrap ``KalmanFilter._filter``: a model with traced matrices, or a traced initial state, is filtered here."""
-
-    def filter_model(model: Any, *args: Any, complex_step: bool = False, **options: Any) -> Any:
-        parts = [getattr(model, name) for name in _PARTS]
-        start = _first_state(model, parts, complex_step)
-        if not holds_traced((*parts, *start, model.endog)):
-            return built(model, *args, complex_step=complex_step, **options)
-        if np.any(shared_numbers(start[1])):
-            raise ConversionError(
-                "statsmodels: an exactly diffuse initial state is for plain matrices only, got traced ones"
-                f"{user_line()}. Use the initialization 'approximate_diffuse'."
-            )
-        return _filtered(model, parts, start[0], start[2])
-
-    return filter_model
+    parts = [getattr(model, name) for name in _PARTS]
+    start = _first_state(model, parts, complex_step)
+    if not holds_traced((*parts, *start, model.endog)):
+        return built(model, *args, complex_step=complex_step, **options)
+    if np.any(shared_numbers(start[1])):
+        raise ConversionError(
+            "statsmodels: an exactly diffuse initial state is for plain matrices only, got traced ones"
+            f"{user_line()}. Use the initialization 'approximate_diffuse'."
+        )
+    return _filtered(model, parts, start[0], start[2])
 
 
 def _first_state(model: Any, parts: list[Any], complex_step: bool) -> tuple[Any, Any, Any]:

@@ -52,6 +52,7 @@ from funcgrad.numpy_code.kernels.solvers import SOLVERS, checked_spilu, with_exa
 from funcgrad.numpy_code.kernels.splines import SPLINES, surface
 from funcgrad.numpy_code.kernels.state_space import STATE_SPACE
 from funcgrad.numpy_code.kernels.transport import distance_of_points
+from funcgrad.numpy_code.kernels.wrapping import Built, around
 from funcgrad.numpy_code.own import known_value, on_plain_values, own
 from funcgrad.numpy_code.sparse.members import laplacian_with_zeros
 from funcgrad.optional import import_scipy
@@ -168,35 +169,23 @@ def _permuted(A: Any, axes: Any = None, copy: bool = False) -> Any:
     return A.T.tocoo() if order == (1, 0) else A.copy() if copy else A
 
 
-def _dense(ab: Any, below: int, above: int, n: int) -> Any:
-    """Return the matrix whose diagonals are the rows of ``ab``, as LAPACK stores them."""
-    full = fnp.zeros((n, n), fnp.result_type(ab, 1.0))
-    for j in range(-below, above + 1):
-        length = n - abs(j)
-        rows = np.arange(length) + max(-j, 0)
-        full[rows, rows + j] = ab[above - j, max(j, 0) : max(j, 0) + length]
-    return full
-
-
 def _gbsv(kl: int, ku: int, ab: Any, b: Any, **options: Any) -> tuple[Any, Any, Any, int]:
     """Compute LAPACK's ``gbsv``: solve a banded system. The factors, which SciPy does not use, are None."""
-    return None, None, fnp.linalg.solve(_dense(ab[kl:], kl, ku, ab.shape[1]), b), 0
+    return None, None, own("scipy.linalg").solve_banded((kl, ku), ab[kl:], b), 0
 
 
 def _trsm(alpha: Any, a: Any, b: Any, side: int = 0, lower: int = 0, trans_a: int = 0, diag: int = 0, **_: Any) -> Any:
     """Compute BLAS's ``trsm``: solve a triangular system, with the matrix on the left or right of the unknown."""
-    factor = fnp.tril(a) if lower else fnp.triu(a)
-    factor = factor - fnp.diag(fnp.diag(a)) + np.eye(len(a)) if diag else factor
-    factor = factor.T if bool(trans_a) != bool(side) else factor
-    found = fnp.linalg.solve(factor, alpha * (b.T if side else b))
+    options = {"trans": int(bool(trans_a) != bool(side)), "lower": bool(lower), "unit_diagonal": bool(diag)}
+    found = own("scipy.linalg").solve_triangular(a, alpha * (b.T if side else b), **options)
     return found.T if side else found
 
 
 def _symmetric(ab: Any, lower: int) -> Any:
     """Return the symmetric or Hermitian matrix of which ``ab`` holds one half."""
-    k, n = ab.shape[0] - 1, ab.shape[1]
-    half = _dense(ab, k, 0, n) if lower else _dense(ab, 0, k, n)
-    return half + fnp.conj(half.T) - fnp.diag(fnp.diag(half))
+    k = ab.shape[0] - 1
+    half = own("scipy.linalg.operations").dense_of_bands(fnp, ab, *((k, 0) if lower else (0, k)))
+    return own("scipy.linalg.solving").hermitian_of(half, bool(lower))
 
 
 def _pbtrf(ab: Any, lower: int = 0, **options: Any) -> tuple[Any, int]:
@@ -367,33 +356,29 @@ def kernel(fun: Any) -> Callable[..., Any] | None:
     return found
 
 
-def _zmap_omitting_nans(built: Callable[..., Any]) -> Callable[..., Any]:
+@around
+def _zmap_omitting_nans(
+    built: Built, scores: Any, compare: Any, axis: Any = 0, ddof: int = 0, nan_policy: str = "propagate"
+) -> Any:
     """Wrap ``zmap``: omitted NaNs are not divided by the deviation, whose derivative would become NaN."""
-
-    def zmap(scores: Any, compare: Any, axis: Any = 0, ddof: int = 0, nan_policy: str = "propagate") -> Any:
-        found = built(scores, compare, axis, ddof, nan_policy)
-        if nan_policy != "omit" or type(found) is not Tracer:
-            return found
-        missing = fnp.isnan(found)
-        return fnp.where(missing, np.nan, built(fnp.where(missing, 0.0, scores), compare, axis, ddof, nan_policy))
-
-    return zmap
+    found = built(scores, compare, axis, ddof, nan_policy)
+    if nan_policy != "omit" or type(found) is not Tracer:
+        return found
+    missing = fnp.isnan(found)
+    return fnp.where(missing, np.nan, built(fnp.where(missing, 0.0, scores), compare, axis, ddof, nan_policy))
 
 
-def _checked_place_poles(built: Callable[..., Any]) -> Callable[..., Any]:
+@around
+def _checked_place_poles(built: Built, A: Any, B: Any, *args: Any, **kwargs: Any) -> Any:
     """Wrap ``place_poles``: refuse inputs for which many gains place the poles, of which SciPy returns one."""
-
-    def place_poles(A: Any, B: Any, *args: Any, **kwargs: Any) -> Any:
-        inputs = np.asarray(known_value(B, "signal.place_poles"))
-        if inputs.ndim == 2 and inputs.shape[1] > 1 and np.linalg.matrix_rank(inputs) < len(inputs):
-            raise ConversionError(
-                f"signal.place_poles: with several inputs many gains place the poles, and the one that SciPy stops at "
-                f"has no derivative, got B of shape {inputs.shape}{user_line()}. Minimise a cost of the gains, or use "
-                "one input."
-            )
-        return built(A, B, *args, **kwargs)
-
-    return place_poles
+    inputs = np.asarray(known_value(B, "signal.place_poles"))
+    if inputs.ndim == 2 and inputs.shape[1] > 1 and np.linalg.matrix_rank(inputs) < len(inputs):
+        raise ConversionError(
+            f"signal.place_poles: with several inputs many gains place the poles, and the one that SciPy stops at "
+            f"has no derivative, got B of shape {inputs.shape}{user_line()}. Minimise a cost of the gains, or use "
+            "one input."
+        )
+    return built(A, B, *args, **kwargs)
 
 
 def _needing_numpy(name: str, is_refused: Callable[[Any], bool]) -> Callable[[Any], Callable[..., Any]]:
@@ -442,18 +427,15 @@ def _hessian_of_each(built: Callable[..., Any]) -> Callable[..., Any]:
     return with_example_loop(hessian, "scipy.differentiate.hessian")
 
 
-def _without_traced_points(built: Callable[..., Any]) -> Callable[..., Any]:
+@around
+def _without_traced_points(built: Built, self: Any, x: Any, y: Any, **options: Any) -> None:
     """Wrap ``AAA``: refuse traced values, because its weights are a direction determined only up to rounding."""
-
-    def init(self: Any, x: Any, y: Any, **options: Any) -> None:
-        if holds_traced((x, y)):
-            raise ConversionError(
-                "interpolate.AAA: the points and weights that it chooses have no derivative, got traced values"
-                f"{user_line()}. Use interpolate.FloaterHormannInterpolator, whose weights are known."
-            )
-        built(self, x, y, **options)
-
-    return init
+    if holds_traced((x, y)):
+        raise ConversionError(
+            "interpolate.AAA: the points and weights that it chooses have no derivative, got traced values"
+            f"{user_line()}. Use interpolate.FloaterHormannInterpolator, whose weights are known."
+        )
+    built(self, x, y, **options)
 
 
 def _constant_of_one(built: Callable[..., Any]) -> Callable[..., Any]:
@@ -468,15 +450,14 @@ def _constant_of_one(built: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-def _keeping_classes(built: Callable[..., Any]) -> Callable[..., Any]:
+@around
+def _keeping_classes(
+    built: Built, array: Any, dtype: Any = None, *args: Any, subok: bool = False, **kwargs: Any
+) -> Any:
     """Wrap ``_asarray``: masked arrays and matrices keep their class where SciPy keeps that of a NumPy array."""
-
-    def as_array(array: Any, dtype: Any = None, *args: Any, subok: bool = False, **kwargs: Any) -> Any:
-        if subok and isinstance(array, Proxy):
-            return fnp.asanyarray(array, dtype)
-        return built(array, dtype, *args, subok=subok, **kwargs)
-
-    return as_array
+    if subok and isinstance(array, Proxy):
+        return fnp.asanyarray(array, dtype)
+    return built(array, dtype, *args, subok=subok, **kwargs)
 
 
 def _is_unknown_in_jax(x: Any) -> bool:

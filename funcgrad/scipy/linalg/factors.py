@@ -56,7 +56,6 @@ def lu_factor(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True
     Args:
         a: matrices in the last two axes, of full rank.
         overwrite_a: used by SciPy alone, like ``check_finite``.
-        check_finite: see ``overwrite_a``.
 
     Raises:
         ValueError: ``a`` is not a matrix.
@@ -83,7 +82,6 @@ def lu(
         a: matrices in the last two axes, of full rank.
         permute_l: whether to return P L and U only.
         overwrite_a: used by SciPy alone, like ``check_finite``.
-        check_finite: see ``overwrite_a``.
         p_indices: whether P is given as the indices p with ``a = L[p] @ U``.
 
     Raises:
@@ -123,7 +121,6 @@ def lu_solve(
         b: a vector, or matrices of right-hand sides.
         trans: 0; 1 to solve with the transposed matrix; 2 with the adjoint matrix.
         overwrite_b: used by SciPy alone, like ``check_finite``.
-        check_finite: see ``overwrite_b``.
 
     Raises:
         ValueError: lengths do not match.
@@ -170,10 +167,8 @@ def qr(
     Args:
         a: matrices in the last two axes; see ``funcgrad.numpy.linalg.qr``.
         overwrite_a: used by SciPy alone, like ``lwork`` and ``check_finite``.
-        lwork: see ``overwrite_a``.
         mode: "full", where Q is square; "economic"; "r", R alone, in a tuple; "raw", for plain arrays only.
         pivoting: whether columns are exchanged.
-        check_finite: see ``overwrite_a``.
 
     Raises:
         ValueError: ``mode`` is unknown.
@@ -281,8 +276,6 @@ def svd(
         full_matrices: whether U and Vh are square.
         compute_uv: whether to return U, s and Vh, or s alone.
         overwrite_a: used by SciPy alone, like ``check_finite`` and ``lapack_driver``.
-        check_finite: see ``overwrite_a``.
-        lapack_driver: see ``overwrite_a``.
 
     Raises:
         ValueError: ``a`` is not a matrix.
@@ -340,12 +333,9 @@ def eigh(
         lower: whether the lower triangles are read.
         eigvals_only: whether to return the eigenvalues alone.
         overwrite_a: used by SciPy alone, like ``overwrite_b``, ``check_finite`` and ``driver``.
-        overwrite_b: see ``overwrite_a``.
         type: 1 for ``a v = w b v``, 2 for ``a b v = w v``, 3 for ``b a v = w v``.
-        check_finite: see ``overwrite_a``.
         subset_by_index: the first and the last index of the wanted eigenvalues.
         subset_by_value: for one matrix: two numbers; eigenvalues greater than the first, up to the second, are wanted.
-        driver: see ``overwrite_a``.
 
     Raises:
         LinAlgError: a matrix is not square, or ``b`` is not positive definite.
@@ -398,8 +388,6 @@ def eig(
         left: whether to return left eigenvectors, those of the adjoint matrices, before the right ones.
         right: whether to return right eigenvectors.
         overwrite_a: used by SciPy alone, like ``overwrite_b`` and ``check_finite``.
-        overwrite_b: see ``overwrite_a``.
-        check_finite: see ``overwrite_a``.
         homogeneous_eigvals: whether eigenvalues are pairs of numbers, to be divided; only without ``b``.
 
     Raises:

@@ -88,7 +88,6 @@ def expm_frechet(
         E: directions; their batches broadcast with those of ``A``.
         method: used by SciPy alone, like ``check_finite``.
         compute_expm: whether to return the exponential too.
-        check_finite: see ``method``.
 
     Raises:
         LinAlgError: a matrix is not square.
@@ -157,14 +156,7 @@ def solve_sylvester(a: ArrayLike, b: ArrayLike, q: ArrayLike) -> Array:
 
 @mirrors
 def solve_continuous_lyapunov(a: ArrayLike, q: ArrayLike) -> Array:
-    """Return the matrix ``x`` with ``a @ x + x @ a^H = q``.
-
-    Args:
-        a: square matrices.
-        q: right-hand sides.
-
-    Raises:
-        LinAlgError: a matrix is not square, or the solution is not unique.
+    """Return the matrix ``x`` with ``a @ x + x @ a^H = q``; arguments and errors as for ``solve_sylvester``.
 
     Example:
         >>> from funcgrad.scipy import linalg

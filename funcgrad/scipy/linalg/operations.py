@@ -194,7 +194,7 @@ lu: Operation = primitive("lu", _lu, jvps=[_lu_jvp], batch="leading", multiple=T
 # ---- banded systems ----------------------------------------------------------------------------------------
 
 
-def _dense(xp: Any, x: Any, lower: int, upper: int) -> Any:
+def dense_of_bands(xp: Any, x: Any, lower: int, upper: int) -> Any:
     """Return the matrix whose diagonals are the rows of ``x``, the highest first."""
     n = x.shape[-1]
     i, j = np.arange(n)[:, None], np.arange(n)
@@ -204,7 +204,7 @@ def _dense(xp: Any, x: Any, lower: int, upper: int) -> Any:
 
 def _solve_banded(xp: Any, x: Any, y: Any, *, lower: int, upper: int) -> Any:
     if xp is not np:
-        return xp.linalg.solve(_dense(xp, x, lower, upper), y)
+        return xp.linalg.solve(dense_of_bands(xp, x, lower, upper), y)
     solve = _scipy_linalg("solve_banded").solve_banded
     return each(lambda ab, b: (solve((lower, upper), ab, b, check_finite=False),), (2, 2), x, y)[0]
 

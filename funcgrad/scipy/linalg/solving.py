@@ -92,7 +92,6 @@ def cholesky(a: ArrayLike, lower: bool = False, overwrite_a: bool = False, check
         a: matrices in the last two axes.
         lower: whether to read the lower triangle and return L.
         overwrite_a: used by SciPy alone, like ``check_finite``.
-        check_finite: see ``overwrite_a``.
 
     Raises:
         LinAlgError: a matrix is not positive definite, or not square. JAX arrays give NaN for the former.
@@ -118,7 +117,6 @@ def cho_factor(
         a: matrices in the last two axes, of which one triangle is read.
         lower: whether the lower triangle is read.
         overwrite_a: used by SciPy alone, like ``check_finite``.
-        check_finite: see ``overwrite_a``.
 
     Raises:
         LinAlgError: a matrix is not positive definite, or not square. JAX arrays give NaN for the former.
@@ -141,7 +139,6 @@ def cho_solve(
         c_and_lower: the result of ``cho_factor``. Only the triangle has a derivative.
         b: a vector, or matrices of right-hand sides.
         overwrite_b: used by SciPy alone, like ``check_finite``.
-        check_finite: see ``overwrite_b``.
 
     Raises:
         ValueError: lengths do not match.
@@ -226,7 +223,6 @@ def inv(
     Args:
         a: matrices in the last two axes.
         overwrite_a: used by SciPy alone, like ``check_finite``.
-        check_finite: see ``overwrite_a``.
         assume_a: a structure; see ``solve``.
         lower: whether the lower triangle of symmetric and Hermitian matrices is read.
 
@@ -260,8 +256,6 @@ def solve(
         b: a vector if it has exactly one axis; otherwise matrices, each column a right-hand side.
         lower: whether the lower triangle of symmetric and Hermitian matrices is read.
         overwrite_a: used by SciPy alone, like ``overwrite_b`` and ``check_finite``.
-        overwrite_b: see ``overwrite_a``.
-        check_finite: see ``overwrite_a``.
         assume_a: structure of ``a``: "gen", "diagonal", "tridiagonal", "banded", "upper triangular",
             "lower triangular", "sym", "her", "pos", or the long names of these. Entries that the structure does not
             read have derivative zero; the derivative of an entry that is read twice is the sum of both.
@@ -303,7 +297,6 @@ def solve_triangular(
         lower: whether the lower triangle is read.
         unit_diagonal: whether ones replace the diagonal.
         overwrite_b: used by SciPy alone, like ``check_finite``.
-        check_finite: see ``overwrite_b``.
 
     Raises:
         LinAlgError: a matrix is singular, or not square.
@@ -338,8 +331,6 @@ def solve_banded(
         ab: the diagonals as rows, the highest first: ``ab[u + i - j, j] = a[i, j]``.
         b: a vector, or matrices of right-hand sides.
         overwrite_ab: used by SciPy alone, like ``overwrite_b`` and ``check_finite``.
-        overwrite_b: see ``overwrite_ab``.
-        check_finite: see ``overwrite_ab``.
 
     Raises:
         LinAlgError: a matrix is singular.
@@ -377,9 +368,7 @@ def solveh_banded(
             ``ab[i - j, j] = a[i, j]`` for the lower.
         b: a vector, or matrices of right-hand sides.
         overwrite_ab: used by SciPy alone, like ``overwrite_b`` and ``check_finite``.
-        overwrite_b: see ``overwrite_ab``.
         lower: whether ``ab`` has the lower triangle.
-        check_finite: see ``overwrite_ab``.
 
     Raises:
         LinAlgError: a matrix is singular; for plain arrays also if it is not positive definite.
@@ -429,7 +418,6 @@ def det(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> A
     Args:
         a: matrices in the last two axes.
         overwrite_a: used by SciPy alone, like ``check_finite``.
-        check_finite: see ``overwrite_a``.
 
     Raises:
         LinAlgError: a matrix is not square.
@@ -503,9 +491,6 @@ def lstsq(
         b: a vector (M,), or right-hand sides as columns (M, K).
         cond: singular values up to this share of the largest count as zero; the default is the dtype's epsilon.
         overwrite_a: used by SciPy alone, like ``overwrite_b``, ``check_finite`` and ``lapack_driver``.
-        overwrite_b: see ``overwrite_a``.
-        check_finite: see ``overwrite_a``.
-        lapack_driver: see ``overwrite_a``.
 
     Returns:
         The solution; the squared residuals, empty unless ``a`` has full rank and M > N; the rank; the singular

@@ -128,8 +128,6 @@ def eigh_tridiagonal(
         select: "a" for all, "i" for those with the indices of ``select_range``; "v" for plain arrays only.
         select_range: the first and the last index of the wanted eigenvalues.
         check_finite: used by SciPy alone, like ``tol`` and ``lapack_driver``.
-        tol: see ``check_finite``.
-        lapack_driver: see ``check_finite``.
 
     Raises:
         ValueError: lengths do not match.
@@ -172,7 +170,6 @@ def cho_solve_banded(
             whether the factor is the lower one.
         b: a vector, or a matrix of right-hand sides.
         overwrite_b: used by SciPy alone, like ``check_finite``.
-        check_finite: see ``overwrite_b``.
 
     Raises:
         ValueError: lengths do not match.

@@ -38,16 +38,15 @@ def _run_scipy(name: str, xp: Any, *arrays: Any, **options: Any) -> tuple[Any, .
     return tuple(each(lambda *one: theirs(*one, **options), (2,) * len(arrays), *arrays))
 
 
-def _skew_from_columns(columns: list[Array], like: Array) -> Array:
-    """Return the skew matrix with these columns below its diagonal, from the first on; all other entries are zero."""
-    n = like.shape[-1]
-    below = fnp.concatenate(
-        [
-            fnp.pad(column, [(0, 0)] * (column.ndim - 2) + [(n - column.shape[-2], 0), (0, 0)])
-            for column in [*columns, like[..., :0, :1]]
-        ],
-        axis=-1,
-    )
+def _with_column(below: Array, column: Array) -> Array:
+    """Return the columns ``below`` and one more, whose first entries, above ``column``, are zero."""
+    above = [(below.shape[-2] - column.shape[-2], 0), (0, 0)]
+    return fnp.concatenate([below, fnp.pad(column, [(0, 0)] * (column.ndim - 2) + above)], axis=-1)
+
+
+def _skew(below: Array) -> Array:
+    """Return the skew matrix with these columns below its diagonal: all columns but the last, which is zero."""
+    below = fnp.pad(below, [(0, 0)] * (below.ndim - 1) + [(0, 1)])
     return below - adjoint(below)
 
 
@@ -61,14 +60,12 @@ def _by_triangle(s: Array, right: Array) -> Array:
 def _skew_generator(s: Array, m: Array) -> Array:
     """Return the skew X for which ``m + s X - X s`` is zero below the diagonal."""
     n = s.shape[-1]
-    columns: list[Any] = []
+    below = s[..., :0]
     for j in range(n - 1):
-        right = -m[..., j + 1 :, j, None]
-        for k, column in enumerate(columns):
-            right = right + column[..., j - k :, :] * s[..., k, j, None, None]
+        right = matmul(below[..., j + 1 :, :], s[..., :j, j, None]) - m[..., j + 1 :, j, None]
         moved = s[..., j + 1 :, j + 1 :] - s[..., j, j, None, None] * np.eye(n - j - 1)
-        columns.append(_by_triangle(moved, right))
-    return _skew_from_columns(columns, s)
+        below = _with_column(below, _by_triangle(moved, right))
+    return _skew(below)
 
 
 #: ``pairs(t)``: 1 where an entry below the diagonal of a real form is not zero, so two eigenvalues are conjugate.
@@ -150,9 +147,7 @@ def schur(
         a: matrices in the last two axes.
         output: "real" or "complex", the form of real matrices.
         lwork: used by SciPy alone, like ``overwrite_a`` and ``check_finite``.
-        overwrite_a: see ``lwork``.
         sort: which eigenvalues come first: "lhp", "rhp", "iuc", "ouc", or a function, as in SciPy.
-        check_finite: see ``lwork``.
 
     Returns:
         T and Z, and with ``sort`` the number of eigenvalues that come first.
@@ -217,7 +212,6 @@ def hessenberg(a: ArrayLike, calc_q: bool = False, overwrite_a: bool = False, ch
         a: matrices in the last two axes.
         calc_q: whether to return H and Q, or H alone.
         overwrite_a: used by SciPy alone, like ``check_finite``.
-        check_finite: see ``overwrite_a``.
 
     Raises:
         LinAlgError: a matrix is not square.
@@ -238,20 +232,17 @@ def hessenberg(a: ArrayLike, calc_q: bool = False, overwrite_a: bool = False, ch
 def _qz_moved(s: Array, t: Array, m: Array, n: Array) -> list[Array]:
     """Return the tangents of ``s``, ``t`` and both bases: ``m + s Y - X s`` and ``n + t Y - X t`` stay triangular."""
     size = s.shape[-1]
-    left: list[Any] = []
-    right: list[Any] = []
+    left = right = s[..., :0]
     for j in range(size - 1):
-        of_s, of_t = -m[..., j + 1 :, j, None], -n[..., j + 1 :, j, None]
-        for k, column in enumerate(left):
-            of_s = of_s + column[..., j - k :, :] * s[..., k, j, None, None]
-            of_t = of_t + column[..., j - k :, :] * t[..., k, j, None, None]
+        of_s = matmul(left[..., j + 1 :, :], s[..., :j, j, None]) - m[..., j + 1 :, j, None]
+        of_t = matmul(left[..., j + 1 :, :], t[..., :j, j, None]) - n[..., j + 1 :, j, None]
         a, b = s[..., j, j, None, None], t[..., j, j, None, None]
         s_rest, t_rest = s[..., j + 1 :, j + 1 :], t[..., j + 1 :, j + 1 :]
         y = _by_triangle(b * s_rest - a * t_rest, b * of_s - a * of_t)
         both = fnp.conj(a) * (matmul(s_rest, y) - of_s) + fnp.conj(b) * (matmul(t_rest, y) - of_t)
-        left.append(both / (fnp.abs(a) ** 2 + fnp.abs(b) ** 2))
-        right.append(y)
-    x, y = _skew_from_columns(left, s), _skew_from_columns(right, s)
+        left = _with_column(left, both / (fnp.abs(a) ** 2 + fnp.abs(b) ** 2))
+        right = _with_column(right, y)
+    x, y = _skew(left), _skew(right)
     if s.dtype.kind == "c":  # the diagonal of T stays real
         diagonal = fnp.diagonal(t, 0, -2, -1).real
         phase = fnp.diagonal(n + matmul(t, y) - matmul(x, t), 0, -2, -1).imag / fnp.where(diagonal == 0, 1.0, diagonal)
@@ -315,9 +306,6 @@ def qz(
         output: "real" or "complex". The derivative of a real form needs real eigenvalues.
         lwork: used by SciPy alone, like ``overwrite_a``, ``overwrite_b`` and ``check_finite``.
         sort: None; see ``ordqz``.
-        overwrite_a: see ``lwork``.
-        overwrite_b: see ``lwork``.
-        check_finite: see ``lwork``.
 
     Returns:
         AA, BB, Q and Z.
@@ -357,8 +345,6 @@ def ordqz(
         sort: which eigenvalues come first: "lhp", "rhp", "iuc", "ouc", or a function of alpha and beta.
         output: see ``qz``.
         overwrite_a: used by SciPy alone, like ``overwrite_b`` and ``check_finite``.
-        overwrite_b: see ``overwrite_a``.
-        check_finite: see ``overwrite_a``.
 
     Returns:
         AA, BB, alpha, beta, Q and Z.

@@ -68,7 +68,6 @@ def find_root(
             (an ``ArithmeticError``).
 
     Example:
-        >>> from funcgrad import grad
         >>> from funcgrad.scipy.optimize import elementwise
         >>> grad(lambda a: elementwise.find_root(lambda x: x**3 - a, (0.0, 3.0)).x)(8.0).round(9)
         np.float64(0.083333333)
@@ -92,7 +91,6 @@ def find_minimum(
     Arguments, results and errors are those of ``find_root``. The minimum is the root of the derivative of ``f``.
 
     Example:
-        >>> from funcgrad import grad
         >>> from funcgrad.scipy.optimize import elementwise
         >>> grad(lambda a: elementwise.find_minimum(lambda x: (x - a) ** 2 + a * x, (0.0, 0.5, 3.0)).x)(2.0)
         np.float64(0.5)

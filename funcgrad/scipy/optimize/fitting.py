@@ -86,23 +86,14 @@ def least_squares(
             ``fun`` has no derivative, or if ``diff_step`` or ``jac_sparsity`` says how to take them.
         bounds: a pair of lower and upper bounds, which may be traced, or SciPy's ``Bounds``.
         method: "trf", "dogbox" or "lm".
-        ftol: see ``scipy.optimize.least_squares`` for this and the arguments that refer here.
-        xtol: see ``ftol``.
-        gtol: see ``ftol``.
-        x_scale: see ``ftol``.
+        ftol: see ``scipy.optimize.least_squares``, also for ``xtol``, ``gtol``, ``x_scale``, ``diff_step``,
+            ``tr_solver``, ``tr_options``, ``jac_sparsity``, ``max_nfev``, ``verbose`` and ``workers``.
         loss: the name of one of SciPy's losses, or a function of squared residuals in SciPy's form, composed of
             differentiable functions.
         f_scale: the residual from which the loss grows more slowly.
-        diff_step: see ``ftol``.
-        tr_solver: see ``ftol``.
-        tr_options: see ``ftol``.
-        jac_sparsity: see ``ftol``.
-        max_nfev: see ``ftol``.
-        verbose: see ``ftol``.
         args: further arguments; a tuple, or a single argument.
         kwargs: further keyword arguments.
         callback: called after each iteration, with plain values.
-        workers: see ``ftol``.
 
     Returns:
         SciPy's ``OptimizeResult``. For traced values it holds ``x``, ``cost``, ``fun``, ``grad`` and ``jac``, which
@@ -257,11 +248,8 @@ def lsq_linear(
         bounds: a pair of lower and upper bounds, or SciPy's ``Bounds``.
         method: "trf" or "bvls".
         tol: the tolerance.
-        lsq_solver: see ``scipy.optimize.lsq_linear`` for this and the following arguments.
-        lsmr_tol: see ``lsq_solver``.
-        max_iter: see ``lsq_solver``.
-        verbose: see ``lsq_solver``.
-        lsmr_maxiter: see ``lsq_solver``.
+        lsq_solver: see ``scipy.optimize.lsq_linear``, also for ``lsmr_tol``, ``max_iter``, ``verbose`` and
+            ``lsmr_maxiter``.
 
     Returns:
         SciPy's ``OptimizeResult``. For traced values it holds ``x``, ``cost`` and ``fun``, which have derivatives, and

@@ -25,7 +25,7 @@ from funcgrad.scipy.optimize.implicit import (
     with_fields,
 )
 from funcgrad.transforms.jacobians import jacfwd
-from funcgrad.transforms.side_effects import isolated, settle
+from funcgrad.transforms.side_effects import isolated, settle, settle_each
 from funcgrad.transforms.transformed import check_callable
 from funcgrad.typing import ArrayLike
 
@@ -106,12 +106,10 @@ def fsolve(
     found = search(call, func, args, (x0,), solve, fnp.astype(fnp.ravel(x0), float))
     x, facts = found.x, found.facts
     if not depends((x, func(x, *args))):
-        settle(func, x, *args)
-        settle(fprime, x, *args)
+        settle_each((func, fprime), x, args)
         return (x, found.result["all"], facts["ier"], facts["mesg"]) if full_output else _warned(x, facts)
     x = differentiable_root(call, lambda x: _array(func(x, *args)), found, facts["ier"] == 1)
-    settle(func, x, *args)
-    settle(fprime, x, *args)
+    settle_each((func, fprime), x, args)
     return (x, {**_counts(facts), "fvec": _array(func(x, *args))}, facts["ier"], facts["mesg"]) if full_output else x
 
 
@@ -202,13 +200,11 @@ def root(
     found = search(call, fun, args, (x0,), solve, fnp.astype(x0, float))
     result = value(found.x)
     if not depends((found.x, result)):
-        settle(fun, found.x, *args)
-        settle(jac, found.x, *args)
+        settle_each((fun, jac), found.x, args)
         return found.result
     _check_count(call, backend.shape_of(result), backend.shape_of(found.x))
     x = differentiable_root(call, value, found, found.facts["success"])
-    settle(fun, x, *args)
-    settle(jac, x, *args)
+    settle_each((fun, jac), x, args)
     return with_fields(optimize.OptimizeResult, found.facts, x=x, fun=value(x))
 
 

@@ -50,7 +50,6 @@ def spsolve(A: Any, b: Any, permc_spec: str | None = None, use_umfpack: bool = T
         b: of shape (n,) or (n, k), dense. For a sparse ``b`` of several columns the solution is sparse and stores all
             its elements. For one column, dense or sparse, the solution is a vector, as SciPy's.
         permc_spec: accepted as in SciPy, without effect, like ``use_umfpack``: it only influences speed.
-        use_umfpack: see ``permc_spec``.
 
     Raises:
         ValueError: shapes that do not match.

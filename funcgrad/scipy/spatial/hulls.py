@@ -88,24 +88,14 @@ class ConvexHull(_OfPoints):
 class Delaunay(_OfPoints):
     """Triangulation of points: its simplices, and the maps to barycentric coordinates in them.
 
-    SciPy computes everything for plain points. Which points form a simplex is a constant.
-
-    Args:
-        points: of shape (n, d).
-        furthest_site: whether to compute the triangulation of furthest sites.
-        incremental: whether points may be added; for plain points only.
-        qhull_options: settings of Qhull.
+    SciPy computes everything for plain points. Which points form a simplex is a constant. Arguments and errors as for
+    ``ConvexHull``; ``furthest_site`` says whether to compute the triangulation of furthest sites.
 
     Attributes:
         points: the points.
         simplices: the indices of the points of each simplex.
         transform: for each simplex the matrix that maps ``x - r`` to barycentric coordinates, and below it ``r``, the
             last point of the simplex.
-
-    Raises:
-        MissingExtraError: SciPy is not installed.
-        ConversionError: points differ between the examples of a ``vmap``.
-        scipy.spatial.QhullError: from SciPy: all points lie in a plane.
 
     Example:
         >>> mesh = Delaunay(np.array([[0.0, 0.0], [2.0, 0.0], [0.0, 2.0]]))

@@ -27,17 +27,13 @@ class KDTree:
 
     Args:
         data: the points, of shape (n, d).
-        leafsize: as in SciPy.
-        compact_nodes: as in SciPy.
-        copy_data: as in SciPy.
-        balanced_tree: as in SciPy.
+        leafsize: as in SciPy, like ``compact_nodes``, ``copy_data`` and ``balanced_tree``.
         boxsize: lengths of a periodic box; 0 for an axis that is not periodic.
 
     Raises:
         MissingExtraError: SciPy is not installed.
 
     Example:
-        >>> from funcgrad import grad
         >>> tree = KDTree([[0.0, 0.0], [3.0, 0.0]])
         >>> tree.query([3.0, 4.0])[0]
         4.0

@@ -161,10 +161,7 @@ def comb(N: ArrayLike, k: ArrayLike, *, exact: bool = False, repetition: bool = 
 def perm(N: ArrayLike, k: ArrayLike, exact: bool = False) -> Any:
     """Return the number of sequences of ``k`` of ``N`` things: ``poch(N - k + 1, k)``, and 0 where there is none.
 
-    Args:
-        N: an array.
-        k: an array that broadcasts with ``N``.
-        exact: whether to compute with Python integers; then both arguments are integers.
+    Arguments as for ``comb``.
 
     Example:
         >>> fsp.perm([5, 2], 3), fsp.perm(10, 3, exact=True)

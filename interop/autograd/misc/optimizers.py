@@ -49,7 +49,6 @@ def sgd(
     """Minimize by gradient descent with momentum: the velocity is a running mean of negative gradients.
 
     Example:
-        >>> import numpy as np
         >>> sgd(lambda x, i: 2 * x, np.array([1.0])).round(4) + 0.0
         array([0.])
     """

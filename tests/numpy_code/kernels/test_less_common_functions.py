@@ -5,6 +5,7 @@ import collections.abc
 import math
 import statistics
 import sys
+import tracemalloc
 from fractions import Fraction
 
 import numpy as np
@@ -405,3 +406,15 @@ def test_functions_for_domains_of_polynomials():
 
     assert grad(f)(0.3) == pytest.approx(differences(f, 0.3), rel=1e-8)
     assert hessian(f)(0.3) == pytest.approx(-2.0, rel=1e-12)
+
+
+def test_isotonic_regression_builds_no_matrix_of_memberships():
+    y = np.arange(2000.0) + 3 * np.sin(np.arange(2000.0))
+    derivative = grad(lambda scale: np.sum(scipy.optimize.isotonic_regression(y * scale).x ** 2))
+    derivative(1.1)
+    tracemalloc.start()
+    try:
+        derivative(1.1)
+        assert tracemalloc.get_traced_memory()[1] < 100 * y.nbytes
+    finally:
+        tracemalloc.stop()

@@ -405,3 +405,49 @@ def test_recorded_points_are_computed_by_jax():
     recorded = trace(lambda x: spline_values.spline(t, c, 3, x, 0, True))(np.array([0.2, 1.4]))
     assert "spline_values" in str(recorded)
     close(recorded(jnp.array([0.3, 2.7])), spline_values.spline(t, c, 3, np.array([0.3, 2.7]), 0, True), 1e-12)
+
+
+THROUGH = {
+    "make_interp_spline": lambda x, y: si.make_interp_spline(x, y)(0.3),
+    "splrep": lambda x, y: si.splev(0.3, si.splrep(x, y)),
+    "degree 4": lambda x, y: si.InterpolatedUnivariateSpline(x, y, k=4)(0.3),
+}
+
+
+@pytest.mark.parametrize("name", THROUGH)
+def test_interpolation_builds_no_whole_matrix(name):
+    """The system has as many diagonals as the degree says; its matrix would grow with the square of the points."""
+    x = np.linspace(0.0, 1.0, 300)
+    graph = trace(grad(lambda scale: THROUGH[name](scale * x, np.sin(7 * x))))(1.1)
+    assert max(np.prod(shape, dtype=int) for node in graph for shape in node.shapes) < 50 * len(x)
+
+
+OVER_PIECES = {
+    "integrate": lambda pieces: pieces.integrate(0.1, 0.9),
+    "antiderivative": lambda pieces: pieces.antiderivative(2)(0.7),
+}
+
+
+@pytest.mark.parametrize("name", OVER_PIECES)
+def test_integrals_of_polynomials_take_no_step_per_piece(name):
+    def steps(count):
+        c, x = np.sin(np.arange(3.0 * count)).reshape(3, count), np.linspace(0.0, 1.0, count + 1)
+        return sum(1 for _ in trace(lambda scale: OVER_PIECES[name](si.PPoly(scale * c, x)))(1.1))
+
+    assert steps(100) == steps(10)
+
+
+def test_integrals_over_rectangles_take_no_step_per_knot():
+    def steps(count):
+        x = np.linspace(0.0, 1.0, count)
+        surface = si.RectBivariateSpline(x, x, np.sin(7 * x + x[:, None]))
+        return sum(1 for _ in trace(lambda scale: surface.integral(0.1, 0.8 * scale, 0.2, 0.9 * scale))(1.1))
+
+    assert steps(20) == steps(10)
+
+
+def test_splines_through_unknown_positions():
+    f = lambda scale: si.splev(0.3, si.splrep(scale * T, Y))
+    close(jit(grad(f))(1.1), grad(f)(1.1), 1e-11)
+    points = np.array([0.9, 1.1, 1.4])
+    close(vmap(grad(f))(points), [grad(f)(point) for point in points], 1e-12)
