@@ -18,9 +18,17 @@ import numpy as np
 from funcgrad import backend, tree
 from funcgrad.batching import BatchTrace
 from funcgrad.core import Tracer, describe, is_in_transform
-from funcgrad.errors import ConcretizationError, ConversionError, EscapedTracerError, FuncgradError, ReadOnlyError
+from funcgrad.errors import (
+    ConcretizationError,
+    ConversionError,
+    EscapedTracerError,
+    FuncgradError,
+    InputError,
+    ReadOnlyError,
+)
 from funcgrad.numpy.plain_values.concretization import latest_rebuilt_run
 from funcgrad.numpy.plain_values.texts import Unshared
+from funcgrad.numpy.tables.containers import REGISTERED
 from funcgrad.numpy_code.libraries import package_of
 from funcgrad.numpy_code.replacements import Run
 from funcgrad.shared_state import pending_refusals
@@ -209,8 +217,10 @@ def is_conversion(error: BaseException, before: BaseException | None = None) -> 
     may_show_tracer = may_show_tracer or "ndarray" in text  # the program asked ``type(x) is numpy.ndarray``
     names_tracer = may_show_tracer and not isinstance(error, FuncgradError)  # funcgrad's messages may show tracers
     in_place = text.startswith("'NotImplementedType' object has no attribute")  # ``series *= x`` of pandas
+    # rebuilt code makes tables of traced numbers where other code makes tables of Python objects
+    of_table = type(error) is InputError and "is not an array or a number, got" in text and bool(REGISTERED)
     of_objects = text.startswith(_OBJECT_ERRORS)
-    lacks_array = of_objects or backend.NO_ARRAY in text or text.endswith("is not JSON serializable")
+    lacks_array = of_objects or of_table or backend.NO_ARRAY in text or text.endswith("is not JSON serializable")
     # code may have written to ``numpy.asarray`` of an array that funcgrad's functions made
     is_read_only = type(error) is ValueError and text.rstrip(".").endswith("is read-only")
     return is_read_only or names_tracer or asks_for_memory or of_two_kinds or is_sparse or in_place or lacks_array

@@ -284,9 +284,9 @@ def test_structures_in_messages_look_like_python():
         fg.tree.map(lambda a, b: a, [1.0], (1.0,))
 
 
-def test_second_derivatives_of_tables_name_remedy():
-    with raises(TypeError, "Pass series.to_numpy.* hessian accept no tables"):
-        fg.hessian(lambda s: (s**2).sum())(pd.Series([1.0, 2.0]))
+def test_tangents_of_tables_name_remedy():
+    with raises(TypeError, "jvp: the tangent has another structure", "Pass a table with the same labels"):
+        fg.jvp(lambda s: (s**2).sum(), (pd.Series([1.0, 2.0]),), (np.ones(2),))
 
 
 def test_vmap_keyword_error_explains_mapping():

@@ -215,6 +215,30 @@ def unlabel_number(out: Any) -> Any:
     return tree.leaves(out)[0] if is_labelled and tree.is_container(type(out)) else out
 
 
+def holds_tables(spec: tree.PyTreeSpec) -> bool:
+    """Whether a structure contains tables."""
+    return bool(REGISTERED) and f"{Labels.__module__}.{Labels.__name__}" in str(spec)
+
+
+class _Nested:
+    """Leaf that stands for a whole tree. Its shape is that of no table, so that none keeps its labels for it."""
+
+    ndim, shape = 1, (None,)
+
+    def __init__(self, whole: Any) -> None:
+        self.whole = whole
+
+
+def unflatten_nested(spec: tree.PyTreeSpec, leaves: list[Any]) -> Any:
+    """Return the tree of ``spec`` with these leaves, which may be trees; they replace the tables that they are in.
+
+    A table with several arrays becomes a dictionary.
+    """
+    if not (any(tree.is_container(type(leaf)) for leaf in leaves) and holds_tables(spec)):
+        return tree.unflatten(spec, leaves)
+    return tree.map(lambda leaf: leaf.whole, tree.unflatten(spec, map(_Nested, leaves)))
+
+
 #: Methods of pandas' classes that construct tables.
 CONSTRUCTING_METHODS = frozenset(("from_dict", "from_records"))
 
