@@ -27,7 +27,7 @@ from funcgrad.transforms.transformed import (
     Transformed,
     check_argnums,
     check_callable,
-    hide_extra_kwargs,
+    hide_extra_arguments,
     transformed,
 )
 from funcgrad.transforms.vectorize import moveaxis, vmap
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 
 
-@hide_extra_kwargs
+@hide_extra_arguments
 def jacrev(
     fun: Callable[P, Any],
     argnums: int | Sequence[int] = 0,
@@ -76,7 +76,7 @@ def jacrev(
     return transformed(run_jacrev, fun, options, _SUMMARY)
 
 
-@hide_extra_kwargs
+@hide_extra_arguments
 def jacfwd(
     fun: Callable[P, Any],
     argnums: int | Sequence[int] = 0,
@@ -113,7 +113,7 @@ def jacfwd(
 _SUMMARY = "Jacobian of {fun} with respect to its positional arguments."
 
 
-@hide_extra_kwargs
+@hide_extra_arguments
 def jacobian(
     fun: Callable[P, Any],
     argnums: int | Sequence[int] = 0,
@@ -165,7 +165,7 @@ def jacobian(
     return _sparse_transform(run_sparse_jacobian, fun, options, sparsity, check)
 
 
-@hide_extra_kwargs
+@hide_extra_arguments
 def hessian(
     fun: Callable[P, Any],
     argnums: int | Sequence[int] = 0,

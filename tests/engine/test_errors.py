@@ -22,6 +22,7 @@ import toolz
 import funcgrad as fg
 import funcgrad.numpy as fnp
 from funcgrad import errors
+from funcgrad.interop import from_numpy
 
 
 def cube(x):
@@ -226,6 +227,13 @@ class TestArgnums:
 def test_argument_passed_as_argnums(call, x):
     with raises(TypeError, f"{call}: argnums must", re.escape(f"Write {call}(f)(x), not {call}(f, x).")):
         getattr(fg, call)(cube, x)
+
+
+@pytest.mark.parametrize("transform", [fg.checkpoint, fg.crosscheck, fg.trace, from_numpy], ids=lambda f: f.__name__)
+def test_argument_passed_beside_function(transform):
+    call = transform.__name__
+    with raises(TypeError, f"{call}: .* got float64.3. after", re.escape(f"Write {call}(f)(x), not {call}(f, x)")):
+        transform(cube, np.ones(3))
 
 
 def test_argnums_given_as_names():
