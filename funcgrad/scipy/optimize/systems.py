@@ -20,9 +20,9 @@ from funcgrad.scipy.optimize.implicit import (
     as_args,
     depends,
     differentiable_root,
+    result_with,
     search,
     vector,
-    with_fields,
 )
 from funcgrad.transforms.jacobians import jacfwd
 from funcgrad.transforms.side_effects import isolated, settle
@@ -112,7 +112,11 @@ def fsolve(
     x = differentiable_root(call, lambda x: _array(func(x, *args)), found, facts["ier"] == 1)
     settle(func, x, *args)
     settle(fprime, x, *args)
-    return (x, {**_counts(facts), "fvec": _array(func(x, *args))}, facts["ier"], facts["mesg"]) if full_output else x
+    if not full_output:
+        return x
+    infos = [one["all"] for one in (found.result if type(found.result) is list else [found.result])]
+    told = found._replace(facts=_counts(facts), result=infos)
+    return x, result_with(call, dict, told, fvec=_array(func(x, *args))), facts["ier"], facts["mesg"]
 
 
 def _counts(info: dict[str, Any]) -> dict[str, Any]:
@@ -209,7 +213,7 @@ def root(
     x = differentiable_root(call, value, found, found.facts["success"])
     settle(fun, x, *args)
     settle(jac, x, *args)
-    return with_fields(optimize.OptimizeResult, found.facts, x=x, fun=value(x))
+    return result_with(call, optimize.OptimizeResult, found, x=x, fun=value(x))
 
 
 def _check_count(call: str, equations: tuple[int, ...], unknowns: tuple[int, ...]) -> None:
