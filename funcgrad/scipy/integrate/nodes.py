@@ -90,6 +90,11 @@ def _both_sides(t: np.ndarray) -> np.ndarray:
     return np.stack([right, -right], axis=-1).ravel()
 
 
+def first_nodes(rule: Rule, edges: Sequence[float]) -> list[float]:
+    """Return the nodes of the intervals between ``edges``."""
+    return [x for low, high in pairwise(edges) for x in rule.nodes(low, high)]
+
+
 #: After more failures in a row than these, a function is evaluated at one number after the other.
 _MOST_FAILURES = 5
 
@@ -121,6 +126,15 @@ class Sampled:
         """Expect an integral by ``rule`` over the intervals between ``edges``."""
         self._rule, self._next = rule, {}
         self._expect(rule, list(pairwise(edges)))
+
+    def learn(self, numbers: list[float], parts: Parts) -> None:
+        """Store values that are known: ``parts`` have one row for each number."""
+        self._kinds = [(part.shape[1:], part.dtype) for part in parts]
+        self._keep(numbers, list(zip(*parts, strict=True)))
+
+    def has_kinds(self, parts: Parts) -> bool:
+        """Whether ``parts``, with a row for each number, have shapes and dtypes of the values that are known."""
+        return [(part.shape[1:], part.dtype) for part in parts] == self._kinds
 
     def __call__(self, x: float) -> Parts:
         """Return the parts at ``x``."""
@@ -190,8 +204,7 @@ class Sampled:
         except Exception:  # it branches on x, say; an error of the function itself comes again when it runs alone
             forget_refusal()
             return None
-        same = [(part.shape[1:], part.dtype) for part in parts] == self._kinds
-        return list(zip(*parts, strict=True)) if same else None
+        return list(zip(*parts, strict=True)) if self.has_kinds(parts) else None
 
     def _keep(self, numbers: list[float], values: list[Parts]) -> None:
         self.size += sum(part.nbytes for parts in values for part in parts)
