@@ -114,6 +114,9 @@ MADE = {
     "one number": lambda x: (pd.Series(x[0, 0], index=[0, 1]) * np.array([2.0, 3.0])).sum(),
     "one number for a frame": lambda x: pd.DataFrame(x[0, 0], index=[0, 1], columns=list("ab")).prod().sum(),
     "a list after a constant": lambda x: np.log(pd.Series([CONSTANT["a"].std(), x[0, 0], x[0, 1]])).sum(),
+    "crosstab of an array": lambda x: (
+        pd.crosstab(["p", "p", "q", "q"], [0, 1, 0, 1], values=x[:, 0], aggfunc="sum").loc["p"].prod()
+    ),
     "a list": lambda x: np.log(pd.Series([x[0, 0], x[0, 1], 2.0])).std(),
     "a number and a list": lambda x: (x[0, 1] * pd.Series([x[0, 0], 2.0])).prod(),
     "a list and a number": lambda x: (pd.Series([x[0, 0], 2.0]) / x[0, 1]).prod(),
