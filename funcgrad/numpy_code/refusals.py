@@ -28,7 +28,7 @@ from funcgrad.errors import (
 )
 from funcgrad.numpy.plain_values.concretization import latest_rebuilt_run
 from funcgrad.numpy.plain_values.texts import Unshared
-from funcgrad.numpy.tables.containers import REGISTERED
+from funcgrad.numpy.tables.containers import LIBRARIES, REGISTERED
 from funcgrad.numpy_code.libraries import package_of
 from funcgrad.numpy_code.replacements import Run
 from funcgrad.shared_state import pending_refusals
@@ -209,6 +209,8 @@ def is_conversion(error: BaseException, before: BaseException | None = None) -> 
         return "pandas" in sys.modules
     if not isinstance(error, (TypeError, ValueError, AttributeError, SystemError)):
         return False
+    if package_of(_raising_module(error)) in LIBRARIES:  # in rebuilt code tables hold columns of traced numbers
+        return True
     asks_for_memory = "a traced value has no memory of its own" in text
     of_two_kinds = "Multiple namespaces" in text and "funcgrad" in text  # an error message of SciPy
     is_sparse = "is a sparse matrix, got" in text  # the right operand of an operator, see ``sparse.ConstantMatrix``
@@ -224,6 +226,14 @@ def is_conversion(error: BaseException, before: BaseException | None = None) -> 
     # code may have written to ``numpy.asarray`` of an array that funcgrad's functions made
     is_read_only = type(error) is ValueError and text.rstrip(".").endswith("is read-only")
     return is_read_only or names_tracer or asks_for_memory or of_two_kinds or is_sparse or in_place or lacks_array
+
+
+def _raising_module(error: BaseException) -> Any:
+    """Return the name of the module whose code raised an error."""
+    place = error.__traceback__
+    while place is not None and place.tb_next is not None:
+        place = place.tb_next
+    return None if place is None else place.tb_frame.f_globals.get("__name__")
 
 
 #: Beginnings of errors for arrays of Python objects, traced numbers: of ufuncs, and of Cython's functions of arrays.

@@ -146,6 +146,18 @@ MADE = {
 }
 
 
+def test_positions_that_examples_share():
+    """A table that holds a batch of traced arrays itself, as pandas makes it, finds no position."""
+
+    def f(x):
+        s = pd.Series(x, index=list("abc"))
+        return s[s.idxmax()] * s.iloc[s.argmin()] ** 2
+
+    batch = np.array([[1.0, 3.0, 2.0], [2.0, 5.0, 4.0]])
+    assert vmap(f)(batch).tolist() == [3.0, 20.0]
+    assert vmap(grad(f))(batch).tolist() == [[6.0, 1.0, 0.0], [20.0, 4.0, 0.0]]
+
+
 @pytest.mark.parametrize("name", MADE)
 def test_frames_of_traced_matrices_have_labels(name):
     def f(x):
