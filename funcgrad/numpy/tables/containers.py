@@ -220,6 +220,14 @@ def holds_tables(spec: tree.PyTreeSpec) -> bool:
     return bool(REGISTERED) and f"{Labels.__module__}.{Labels.__name__}" in str(spec)
 
 
+def have_same_labels(*trees: tuple[tree.PyTreeSpec, list[Any]]) -> bool:
+    """Whether structures, given with their leaves, differ only in that some of their tables hold traced values."""
+    if not all(holds_tables(spec) for spec, _ in trees):
+        return False
+    plain = [tree.unflatten(spec, [np.zeros(backend.shape_of(x)) for x in leaves]) for spec, leaves in trees]
+    return len({tree.structure(one) for one in plain}) == 1
+
+
 class _Nested:
     """Leaf that stands for a whole tree. Its shape is that of no table, so that none keeps its labels for it."""
 

@@ -17,7 +17,7 @@ import numpy as np
 import funcgrad.numpy as fnp
 from funcgrad import tree
 from funcgrad.core import READ_ONLY, Tracer
-from funcgrad.errors import ConversionError
+from funcgrad.errors import ConversionError, InputError
 from funcgrad.numpy.plain_values.hints import user_line
 from funcgrad.numpy.tables.columns import (
     TracedColumn,
@@ -521,7 +521,13 @@ def _unflatten_frame(static: Any, leaves: Any) -> Any:
     places, labels = static
     leaves, made = list(leaves), labels.template.copy()
     if not all(fits_shape(leaf, (len(made),)) for leaf in leaves):
-        return dict(zip([made.columns[i] for i in places], leaves, strict=True))
+        found = dict(zip([made.columns[i] for i in places], leaves, strict=True))
+        if len(found) < len(leaves):
+            raise InputError(
+                "DataFrame: Jacobians and batches are dictionaries with the columns as keys, got equal ones, "
+                f"{list(made.columns)}. Rename the columns."
+            )
+        return found
     if any(not hasattr(leaf, "ndim") for leaf in leaves):
         made.attrs[_LEAF_LABEL] = leaves
         return made

@@ -10,7 +10,7 @@ from helpers import differences
 
 import funcgrad.numpy as fnp
 from funcgrad import grad, hessian, jacfwd, jacrev, jvp, tree, value_and_grad, vjp, vmap
-from funcgrad.errors import ConcretizationError, ConversionError, FuncgradError
+from funcgrad.errors import ConcretizationError, ConversionError, FuncgradError, InputError
 from funcgrad.numpy.tables.containers import TableArray, unlabel_number
 
 SERIES = pd.Series([1.0, 2.0, 3.0], index=list("abc"), name="rate")
@@ -296,6 +296,22 @@ def test_hessians_of_tables():
     np.testing.assert_allclose(found["v"]["v"], np.diag(2 * FRAME["u"]))
     found = hessian(lambda d: (d.mean("t") ** 3).sum())(ARRAY)
     np.testing.assert_allclose(found[0, :, 1], np.diag(1.5 * ARRAY.mean("t")))
+
+
+def test_jacobians_of_equal_columns_raise():
+    twice = pd.DataFrame([[1.0, 2.0], [3.0, 4.0]], columns=["a", "a"])
+    with pytest.raises(InputError, match=r"got equal ones, \['a', 'a'\]. Rename"):
+        jacrev(lambda f: f.sum(axis=1) ** 2)(twice)
+
+
+def test_cotangents_of_tables_are_tables():
+    assert vjp(lambda s: s**2, SERIES)[1](SERIES)[0].equals(2 * SERIES**2)
+    pulled = vjp(lambda f: {"twice": 2 * f[["u", "v"]], "sum": f["u"].sum()}, FRAME)[1]
+    found = pulled({"twice": FRAME[["u", "v"]], "sum": 1.0})[0]
+    assert found["u"].tolist() == (2 * FRAME["u"] + 1).tolist()
+    assert found["v"].tolist() == (2 * FRAME["v"]).tolist()
+    with pytest.raises(InputError, match="another structure"):
+        pulled({"twice": FRAME[["v", "u"]], "sum": 1.0})
 
 
 def test_tangents_of_frames_are_frames():
