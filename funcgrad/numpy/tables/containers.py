@@ -281,8 +281,11 @@ def table_constructor(cls: Any) -> Callable[..., Any]:
         frames = import_module("funcgrad.numpy.tables.frames")
         args, kwargs = tuple(map(_array_in, args)), {name: _array_in(x) for name, x in kwargs.items()}
         data: Any = args[0] if args else kwargs.get("data")
-        if type(data) is list and cls.__name__ == "DataFrame" and (rows := frames.matrix_of_rows(data)) is not None:
-            data, args = rows, (rows, *args[1:])
+        if type(data) is list and cls.__name__ == "DataFrame":
+            index = args[1] if len(args) > 1 else kwargs.get("index")
+            rows = frames.matrix_of_rows(data)
+            data = frames.frame_of_series(data, index) if rows is None else rows
+            args = (data, *args[1:])
             kwargs.pop("data", None)
         if issubclass(type(data), Tracer) and not is_buffer(data) and data.ndim != 1:
             return frames.table_of_array(cls, *args, **kwargs)

@@ -235,6 +235,9 @@ class TracedSeries(_Table, pd.Series):  # type: ignore[misc]
 class TracedFrame(_Table, pd.DataFrame):  # type: ignore[misc]
     """Frame that holds traced values or is combined with them."""
 
+    def __init__(self, data: Any = None, index: Any = None, *args: Any, **kwargs: Any) -> None:
+        super().__init__(frame_of_series(data, index), index, *args, **kwargs)
+
     def describe(self, percentiles: Any = None, include: Any = None, exclude: Any = None) -> Any:
         """Return a description of each column of numbers."""
         if not _holds_traced(self):
@@ -562,6 +565,25 @@ def table_of_array(
     if data.ndim:
         raise ValueError(f"Data must be 1-dimensional, got ndarray of shape {data.shape} instead")
     return _series_of_leaf(fnp.full(1 if index is None else len(index), data), index, name)
+
+
+def frame_of_series(rows: Any, index: Any = None) -> Any:
+    """Return the frame that pandas makes of a list of series as rows if some hold traced values; else ``rows``."""
+    if (
+        type(rows) is not list
+        or not all(isinstance(row, pd.Series) for row in rows)
+        or not any(map(_holds_traced, rows))
+    ):
+        return rows
+    names = [row.name for row in rows]
+    if index is not None:
+        names = list(index)
+    elif any(name is not None for name in names):
+        unnamed = (f"Unnamed {i}" for i in range(len(names)))
+        names = [next(unnamed) if name is None else name for name in names]
+    else:
+        names = list(range(len(names)))
+    return pd.concat(rows, axis=1, keys=range(len(rows)), sort=False).T.set_axis(names, axis=0)
 
 
 def matrix_of_rows(rows: list[Any]) -> Any:

@@ -1,5 +1,6 @@
 """Tables of pandas that a function makes from traced arrays, with labels of its own."""
 
+import math
 from collections import OrderedDict
 
 import numpy as np
@@ -121,6 +122,16 @@ MADE = {
     "a number and a list": lambda x: (x[0, 1] * pd.Series([x[0, 0], 2.0])).prod(),
     "a list and a number": lambda x: (pd.Series([x[0, 0], 2.0]) / x[0, 1]).prod(),
     "a number and rows": lambda x: (x[0, 1] * pd.DataFrame([[x[0, 0], 2.0], [1.0, x[1, 1]]])).sum().prod(),
+    "series as rows": lambda x: (
+        pd.DataFrame([pd.Series(x[0, :2], index=["p", "q"], name="r"), pd.Series({"q": x[1, 0], "s": 2.0})])
+        .fillna(1.0)
+        .loc["r"]
+        .prod()
+        + pd.DataFrame([pd.Series([1.0, 2.0]), pd.Series(x[1, :2])], index=["p", "q"]).loc["q", 1] ** 2
+    ),
+    "a series for each number": lambda x: (
+        pd.Series(x[0]).apply(lambda v: pd.Series({"s": v**2, "c": math.cos(v)})).prod(axis=1).sum()
+    ),
     "lists": lambda x: np.exp(pd.DataFrame({"a": [x[0, 0], x[0, 1]], "b": [1.0, x[0, 2]]})).mean().prod(),
     "rows": rows,
     "a dictionary": lambda x: pd.Series({"a": x[0, 0], "b": x[0, 1]}).std(),
