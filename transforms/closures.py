@@ -244,11 +244,11 @@ class RerunDecisionTrace(DecisionTrace):
 def example_by_example(
     fun: Callable[..., list[Any]],
     leaves: Sequence[Any],
-    prepare: Callable[[list[Any]], list[Callable[..., list[Any]]] | None] | None = None,
+    prepare: Callable[[list[Any]], Iterable[Callable[..., list[Any]]]] | None = None,
 ) -> list[Any]:
     """Call ``fun`` on whole batches; if it does not take them, on each example of the innermost ``vmap`` in turn.
 
-    ``prepare`` takes all examples; it may return the function for each of them, which knows what the others share.
+    ``prepare`` takes all examples and returns the function for each of them, which may know what the others share.
     """
     try:
         return fun(*leaves)
@@ -261,7 +261,7 @@ def example_by_example(
         funs: Iterable[Callable[..., list[Any]]] = repeat(fun)
         if prepare is not None:
             examples = iter(every := list(examples))
-            funs = prepare(every) or funs
+            funs = prepare(every)
         results = [example_by_example(one, example, prepare) for example, one in zip(examples, funs, strict=False)]
         return [_stacked(parts, within) for parts in zip(*results, strict=True)]
 

@@ -117,7 +117,7 @@ def function_of_pandas(fun: Any) -> Any:
         frames = import_module("funcgrad.numpy.tables.frames")
 
         def column(x: Any) -> Any:  # ``crosstab`` puts an array into a table
-            return frames.as_table(x) if isinstance(x, Tracer) and not is_buffer(x) and x.ndim == 1 else x
+            return frames.as_table(x) if isinstance(x, Tracer) and not is_buffer(x) and len(x.shape) == 1 else x
 
         return frames.accept_traced(fun(*map(column, args), **{key: column(x) for key, x in kwargs.items()}))
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from importlib import import_module
 from typing import Any
@@ -220,7 +220,7 @@ def holds_tables(spec: tree.PyTreeSpec) -> bool:
     return bool(REGISTERED) and f"{Labels.__module__}.{Labels.__name__}" in str(spec)
 
 
-def have_same_labels(*trees: tuple[tree.PyTreeSpec, list[Any]]) -> bool:
+def have_same_labels(*trees: tuple[tree.PyTreeSpec, Sequence[Any]]) -> bool:
     """Whether structures, given with their leaves, differ only in that some of their tables hold traced values."""
     if not all(holds_tables(spec) for spec, _ in trees):
         return False

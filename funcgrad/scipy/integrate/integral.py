@@ -8,7 +8,7 @@ both modes.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -39,6 +39,10 @@ _WEIGHTS: dict[str, Callable[[Any, Any], Any]] = {
     "sin": lambda x, w: fnp.sin(w * x),
     "cauchy": lambda x, c: 1.0 / (x - c),
 }
+
+
+#: Number of integrals whose first nodes are evaluated at once: with more, arrays would take much memory.
+_TOGETHER = 100
 
 
 def _in_double_precision(x: Any) -> Any:
@@ -146,7 +150,13 @@ class _Integrals:
 
         return Sampled(lambda x: _arrays(parts(x)), (lambda xs: _arrays(vmap(parts)(xs))) if self.together else None)
 
-    def _of_examples(self, examples: list[Any]) -> list[Callable[..., list[Any]]] | None:
+    def _of_examples(self, examples: list[Any]) -> Iterator[Callable[..., list[Any]]]:
+        """Yield ``_compute`` for each example; some examples at a time evaluate their first nodes at once."""
+        for start in range(0, len(examples), _TOGETHER):
+            some = examples[start : start + _TOGETHER]
+            yield from self._evaluated_ahead(some) or [self._compute] * len(some)
+
+    def _evaluated_ahead(self, examples: list[Any]) -> list[Callable[..., list[Any]]] | None:
         """Return ``_compute`` for each example, with all parts at the first nodes of all examples evaluated at once.
 
         Return None if the integrals of the examples begin with different numbers of nodes, or if the parts do not take
@@ -170,7 +180,7 @@ class _Integrals:
             forget_refusal()
             return None
         known = [self._sampled(leaves) for _, _, *leaves in plain]
-        if not (known and nodes[0]):
+        if not nodes[0]:
             return None
         known[0](nodes[0][0])
         if not known[0].has_kinds([part[0] for part in found]):

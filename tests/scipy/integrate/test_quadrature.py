@@ -814,6 +814,15 @@ def test_inner_integrals_are_evaluated_together(name, monkeypatch):
     assert len(asked) < 20 or not suffices
 
 
+def test_integrals_of_many_examples():
+    """Only some examples evaluate their nodes at once; each gets its own numbers."""
+    f = lambda k, b: scipy.integrate.quad(lambda x: np.exp(-k * x), 0.0, b)[0]
+    k, b = np.linspace(0.5, 1.5, 250), np.linspace(1.0, 3.0, 250)
+    np.testing.assert_allclose(vmap(f)(k, b), (1.0 - np.exp(-k * b)) / k, rtol=1e-12)
+    np.testing.assert_allclose(vmap(grad(f, 1))(k, b), np.exp(-k * b), rtol=1e-12)
+    assert vmap(f)(k[:0], b[:0]).shape == (0,)
+
+
 ESTIMATES = {
     "nsum": (lambda m, k: m.nsum(lambda n: k / n**2, np.array([1, 2]), 20), ("sum", "error", "nfev", "success")),
     "tanhsinh": (
