@@ -164,6 +164,13 @@ def test_positions_that_examples_share():
         s = pd.Series(x, index=list("abc"))
         return s[s.idxmax()] * s.iloc[s.argmin()] ** 2
 
+    def filtered(x):
+        return (
+            pd.DataFrame({"v": x, "g": list("aab")}).groupby("g").filter(lambda part: part["v"].sum() > 3.5)["v"].prod()
+        )
+
+    batch = np.array([[1.0, 3.0, 2.0], [2.0, 5.0, 3.0]])
+    assert vmap(filtered)(batch).tolist() == [3.0, 10.0]
     batch = np.array([[1.0, 3.0, 2.0], [2.0, 5.0, 4.0]])
     assert vmap(f)(batch).tolist() == [3.0, 20.0]
     assert vmap(grad(f))(batch).tolist() == [[6.0, 1.0, 0.0], [20.0, 4.0, 0.0]]
