@@ -182,15 +182,10 @@ _NUMBER_IN_TEXT = re.compile(r"%(?:\([^)]*\))?[#0 +-]*(?:\*|\d+)?(?:\.(?:\*|\d+)
 
 def logs_numbers(code: CodeType) -> bool:
     """Whether a code, or that of a function inside, may fill a text that it logs with numbers."""
-    return not _LOGGING.isdisjoint(names_in(code)) and any(map(_NUMBER_IN_TEXT.search, _texts_in(code)))
-
-
-def _texts_in(code: CodeType) -> Iterator[str]:
-    for x in code.co_consts:
-        if type(x) is str:
-            yield x
-        elif type(x) is CodeType:
-            yield from _texts_in(x)
+    texts = [x for x in code.co_consts if type(x) is str] if not _LOGGING.isdisjoint(code.co_names) else ()
+    return any(map(_NUMBER_IN_TEXT.search, texts)) or any(
+        logs_numbers(x) for x in code.co_consts if type(x) is CodeType
+    )
 
 
 #: What functions use, in modules of SciPy, that are to run rebuilt from their first call: MINPACK, which prints the
