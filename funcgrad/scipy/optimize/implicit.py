@@ -482,4 +482,4 @@ def _incomplete(kind: Any) -> Any:
             f"{user_line()}. Compute it from the solution, for example by funcgrad.hessian or jacobian at result.x."
         )
 
-    return type(kind.__name__, (kind,), {"__missing__": missing, "_lost": ("", ())})
+    return type(kind.__name__, (kind,), {"__missing__": missing, "_lost": ("", ()), "__module__": kind.__module__})
