@@ -371,6 +371,10 @@ class TracedFrame(_Table, pd.DataFrame):  # type: ignore[misc]
         return found
 
 
+# messages name the classes that programs know
+TracedSeries.__name__, TracedFrame.__name__ = "Series", "DataFrame"
+
+
 def _as_objects(table: Any) -> Any:
     """Return the values of a frame as an object array, which holds each traced number."""
     found = np.empty(table.shape, object)
