@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, Never, ParamSpec, TypeVar
 
 from funcgrad.numpy_code import run_anywhere
-from funcgrad.transforms.transformed import Transformed, check_callable
+from funcgrad.transforms.transformed import Transformed, check_callable, hide_extra_arguments
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def from_numpy(fun: Callable[P, R]) -> Callable[P, R]:
+@hide_extra_arguments
+def from_numpy(fun: Callable[P, R], *_others: Never) -> Callable[P, R]:
     """Return ``fun``, written with NumPy, SciPy and ``math``, with funcgrad's functions in their place.
 
     Transforms do the same by themselves if a function would lose a derivative, but only after a first run, which they
@@ -41,7 +42,7 @@ def from_numpy(fun: Callable[P, R]) -> Callable[P, R]:
         >>> grad(product)([2.0, 3.0])
         [np.float64(3.0), np.float64(2.0)]
     """
-    check_callable("from_numpy", fun)
+    check_callable("from_numpy", fun, _others)
     return Transformed(run_from_numpy, fun, None, "{fun}, with funcgrad's functions for NumPy's.")
 
 

@@ -109,12 +109,13 @@ def test_one_module_checks_for_jax():
     assert asking == {LOADER}
 
 
-#: Modules that inspect callers' frames, and the purpose: never for a value, and for a branch in one file only.
+#: Modules that inspect frames, and the purpose: never for a value; for a branch callers' frames in one file only.
 FRAMES = {
     "funcgrad/kinds/rules.py": "the module in which an operation is defined, for pickling",
     "funcgrad/numpy/tables/frames.py": "the names that an expression of pandas' eval refers to, as pandas' own",
     "funcgrad/numpy/plain_values/hints.py": "the user's line and what to call instead, for messages",
     "funcgrad/numpy/plain_values/guarded.py": "whether code of SciPy compares whose steps lack the derivative: refused",
+    "funcgrad/numpy_code/refusals.py": "the library that raised an error, which decides whether a function runs again",
     "funcgrad/numpy_code/scope.py": "what eval and exec in rebuilt code evaluate in, as Python's own",
     "funcgrad/tree.py": "the public call, for messages",
     "transforms/compiled/capture.py": "the line of an operation, for comments and names in what is written",

@@ -16,7 +16,7 @@ import numpy as np
 from funcgrad import backend, tree
 from funcgrad.core import Trace, Tracer, describe, is_in_transform, is_plain_float, shallow_copy
 from funcgrad.errors import InputError, ShapeError
-from funcgrad.numpy.tables.containers import Labels
+from funcgrad.numpy.tables.containers import have_same_labels, holds_tables
 from funcgrad.ownership import unshare_results
 from funcgrad.transforms.transformed import Argnums
 from funcgrad.typing import PyTree
@@ -272,10 +272,10 @@ def match_leaves(call: str, what: str, given: PyTree, leaves: Sequence[Any], spe
         ShapeError: another shape (a ``ValueError``).
     """
     found, given_spec = tree.flatten(given)
-    if given_spec != spec:
+    if given_spec != spec and not have_same_labels((spec, leaves), (given_spec, found)):
         remedy = "Pass the same containers with the same keys."
-        if f"{Labels.__module__}.{Labels.__name__}" in str(spec):
-            remedy = "Pass series.to_numpy() or table.data: jacfwd and hessian accept no tables, jacrev returns none."
+        if holds_tables(spec):
+            remedy = "Pass a table with the same labels, or take series.to_numpy() or table.data as the argument."
         elif given is None:
             remedy = f"For a {what} of zero pass zeros: tree.map(funcgrad.numpy.zeros_like, value)."
         raise InputError(

@@ -8,7 +8,7 @@ import operator
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from types import CellType, FunctionType, MethodType
-from typing import Any, NamedTuple, ParamSpec, TypeVar, overload
+from typing import Any, NamedTuple, Never, ParamSpec, TypeVar, overload
 
 import toolz
 from toolz.functoolz import Compose
@@ -26,7 +26,7 @@ from funcgrad.replay.memory import CHECKPOINT_NAME, Memory
 from funcgrad.transforms.arguments import owned_tree
 from funcgrad.transforms.policies import Policy, everything_saveable
 from funcgrad.transforms.snapshots import Store
-from funcgrad.transforms.transformed import Transformed, check_callable, name_of
+from funcgrad.transforms.transformed import Transformed, check_callable, hide_extra_arguments, name_of
 from funcgrad.typing import PyTree
 from funcgrad.writable import detached_copy
 
@@ -168,8 +168,12 @@ def checkpoint(
 ) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
 
 
+@hide_extra_arguments
 def checkpoint(
-    fun: Callable[..., Any] | None = None, *, policy: Policy | None = None, static_argnums: int | Sequence[int] = ()
+    fun: Callable[..., Any] | None = None,
+    *_others: Never,
+    policy: Policy | None = None,
+    static_argnums: int | Sequence[int] = (),
 ) -> Any:
     """Compute ``fun`` but save only its arguments: the backward pass runs ``fun`` again.
 
@@ -208,7 +212,7 @@ def checkpoint(
         )
     if fun is None:
         return functools.partial(checkpoint, policy=policy, static_argnums=positions)
-    check_callable("checkpoint", fun)
+    check_callable("checkpoint", fun, _others)
     summary = "{fun}, run again in the backward pass instead of remembered."
     return Transformed(run_checkpoint, fun, _Options(policy, positions), summary)
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from itertools import repeat
 from types import FunctionType, MethodType
 from typing import Any, TypeVar
 
@@ -240,8 +241,15 @@ class RerunDecisionTrace(DecisionTrace):
     reruns_on_change = True
 
 
-def example_by_example(fun: Callable[..., list[Any]], leaves: Sequence[Any]) -> list[Any]:
-    """Call ``fun`` on whole batches; if it does not take them, on each example of the innermost ``vmap`` in turn."""
+def example_by_example(
+    fun: Callable[..., list[Any]],
+    leaves: Sequence[Any],
+    prepare: Callable[[list[Any]], Iterable[Callable[..., list[Any]]]] | None = None,
+) -> list[Any]:
+    """Call ``fun`` on whole batches; if it does not take them, on each example of the innermost ``vmap`` in turn.
+
+    ``prepare`` takes all examples and returns the function for each of them, which may know what the others share.
+    """
     try:
         return fun(*leaves)
     except (ConcretizationError, NotDifferentiableError):
@@ -250,7 +258,11 @@ def example_by_example(fun: Callable[..., list[Any]], leaves: Sequence[Any]) -> 
         if split is None:
             raise
         within, examples = split
-        results = [example_by_example(fun, example) for example in examples]
+        funs: Iterable[Callable[..., list[Any]]] = repeat(fun)
+        if prepare is not None:
+            examples = iter(every := list(examples))
+            funs = prepare(every)
+        results = [example_by_example(one, example, prepare) for example, one in zip(examples, funs, strict=False)]
         return [_stacked(parts, within) for parts in zip(*results, strict=True)]
 
 

@@ -38,7 +38,7 @@ from funcgrad.transforms.debugging import strict_block
 from funcgrad.transforms.transformed import (
     check_argnums,
     check_callable,
-    hide_extra_kwargs,
+    hide_extra_arguments,
     transformed,
 )
 from funcgrad.writable import as_inner_results
@@ -76,7 +76,7 @@ def grad(
 ) -> Callable[P, Any]: ...
 
 
-@hide_extra_kwargs
+@hide_extra_arguments
 def grad(
     fun: Callable[P, Any],
     argnums: int | Sequence[int] = 0,
@@ -118,7 +118,7 @@ def grad(
     return transformed(run_grad, fun, options, "Gradient of {fun} with respect to positional argument(s) {argnums}.")
 
 
-@hide_extra_kwargs
+@hide_extra_arguments
 def value_and_grad(
     fun: Callable[P, R],
     argnums: int | Sequence[int] = 0,

@@ -12,6 +12,7 @@ from funcgrad import backend, blocks, tree
 from funcgrad.core import is_in_transform, replace_at
 from funcgrad.errors import InputError
 from funcgrad.kinds.linear import reshape
+from funcgrad.numpy.tables.containers import unflatten_nested
 from funcgrad.transforms.arguments import (
     Options,
     argument_positions,
@@ -21,12 +22,12 @@ from funcgrad.transforms.arguments import (
     split_aux,
 )
 from funcgrad.transforms.partwise import LARGE, PartwiseTrace, basis, compute_rows, split_rows
-from funcgrad.transforms.products import Pullback, evaluate_jvp, evaluate_vjp, jvp, tape_size
+from funcgrad.transforms.products import Pullback, evaluate_jvp, evaluate_vjp, tape_size
 from funcgrad.transforms.transformed import (
     Transformed,
     check_argnums,
     check_callable,
-    hide_extra_kwargs,
+    hide_extra_arguments,
     transformed,
 )
 from funcgrad.transforms.vectorize import moveaxis, vmap
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 
 
-@hide_extra_kwargs
+@hide_extra_arguments
 def jacrev(
     fun: Callable[P, Any],
     argnums: int | Sequence[int] = 0,
@@ -74,7 +75,7 @@ def jacrev(
     return transformed(run_jacrev, fun, options, _SUMMARY)
 
 
-@hide_extra_kwargs
+@hide_extra_arguments
 def jacfwd(
     fun: Callable[P, Any],
     argnums: int | Sequence[int] = 0,
@@ -110,7 +111,7 @@ def jacfwd(
 _SUMMARY = "Jacobian of {fun} with respect to its positional arguments."
 
 
-@hide_extra_kwargs
+@hide_extra_arguments
 def jacobian(
     fun: Callable[P, Any],
     argnums: int | Sequence[int] = 0,
@@ -161,7 +162,7 @@ def jacobian(
     return _sparse_transform(run_sparse_jacobian, fun, options, sparsity, check)
 
 
-@hide_extra_kwargs
+@hide_extra_arguments
 def hessian(
     fun: Callable[P, Any],
     argnums: int | Sequence[int] = 0,
@@ -227,7 +228,7 @@ def _jacobian_by_rows(fun: Callable[..., Any], options: Options, args: Any, kwar
         leaves, in_spec = _pull_back_basis(pullback, inputs, outs, out_spec)
         rows = [_split_axis(leaf, 0, shapes) for leaf in leaves]
     blocks = [tree.unflatten(in_spec, [rows[i][k] for i in range(len(leaves))]) for k in range(len(outs))]
-    jacobian_tree = tree.unflatten(out_spec, [b[0] if isinstance(options.argnums, int) else b for b in blocks])
+    jacobian_tree = unflatten_nested(out_spec, [b[0] if isinstance(options.argnums, int) else b for b in blocks])
     return (jacobian_tree, *aux) if options.has_aux else jacobian_tree
 
 
@@ -237,16 +238,19 @@ def _pull_back_basis(pullback: Pullback, inputs: Any, outs: list[Any], out_spec:
     The parts stay in the processor's cache, so only the result takes much memory. Traced values go through as one
     batch. Operations on few numbers do too, because their calls would take most of the time of each part.
     """
-    pull, given = vmap(pullback), tree.leaves(inputs)
+
+    def pull_leaves(cotangents: list[Any]) -> list[Any]:  # a batch of leaves: a batch of tables would have no labels
+        return pullback.pull_leaves(cotangents, cotangents)
+
+    pull, (given, in_spec) = vmap(pull_leaves), tree.flatten(inputs)
     total, width = [sum([prod(backend.shape_of(x)) for x in leaves]) for leaves in (outs, given)]
     width, parts = max(total, width), [range(total)]
     if total * width > LARGE and not is_in_transform() and all(backend.library_of(x) is np for x in (*outs, *given)):
         operations, numbers = tape_size(pullback)
         parts = split_rows(total, 4 * width, numbers, operations)
     if len(parts) == 1:
-        return tree.flatten(pull(tree.unflatten(out_spec, basis(outs))))
-    wholes = compute_rows(parts, lambda part: tree.leaves(pull(tree.unflatten(out_spec, basis(outs, part)))))
-    return wholes, tree.structure(inputs)
+        return pull(basis(outs)), in_spec
+    return compute_rows(parts, lambda part: pull(basis(outs, part))), in_spec
 
 
 def run_jacfwd(fun: Callable[..., Any], options: Options, args: Any, kwargs: Any) -> Any:
@@ -260,10 +264,9 @@ def _jacobian_by_columns(fun: Callable[..., Any], options: Options, args: Any, k
     inputs, of_inputs = _as_function_of_inputs(fun, options, args, kwargs)
     leaves, in_spec = tree.flatten(inputs)
     if _is_large(leaves):
-        tangent, *aux = _push_basis_in_parts(of_inputs, leaves, in_spec, has_aux)
+        outs, out_spec, *aux = _push_basis_in_parts(of_inputs, leaves, in_spec, has_aux)
     else:
-        tangent, *aux = _push_basis_at_once(of_inputs, inputs, tree.unflatten(in_spec, basis(leaves)), has_aux)
-    outs, out_spec = tree.flatten(tangent)
+        outs, out_spec, *aux = _push_basis_at_once(of_inputs, inputs, has_aux)
     _check_any_output(options.call, outs)
     shapes = [backend.shape_of(x) for x in leaves]
     blocks = []
@@ -271,7 +274,7 @@ def _jacobian_by_columns(fun: Callable[..., Any], options: Options, args: Any, k
         columns = _split_axis(out, len(backend.shape_of(out)) - 1, shapes)
         block = tree.unflatten(in_spec, columns)
         blocks.append(block[0] if isinstance(argnums, int) else block)
-    jacobian_tree = tree.unflatten(out_spec, blocks)
+    jacobian_tree = unflatten_nested(out_spec, blocks)
     return (jacobian_tree, *aux) if has_aux else jacobian_tree
 
 
@@ -283,19 +286,23 @@ def _is_large(leaves: list[Any]) -> bool:
     return all(backend.library_of(x) is np for x in leaves)
 
 
-def _push_basis_at_once(fun: Callable[..., Any], inputs: Any, tangents: Any, has_aux: bool) -> tuple[Any, ...]:
-    """Return the columns of the Jacobian, along the last axis, and aux: by one batch of all ``tangents``."""
+def _push_basis_at_once(fun: Callable[..., Any], inputs: Any, has_aux: bool) -> tuple[Any, ...]:
+    """Return the leaves of the Jacobian's columns, along the last axis, their tree, and aux: by one batch."""
+    leaves, in_spec = tree.flatten(inputs)
+    specs = []
 
-    def push(tangents: Any) -> Any:
-        _, *pushed = jvp(fun, inputs, tangents, has_aux=has_aux)
-        return tuple(pushed)
+    def push(tangents: list[Any]) -> Any:  # a batch of leaves: a batch of tables would have no labels
+        _, tangent, *aux = evaluate_jvp(fun, list(leaves), in_spec, tangents, has_aux, {}, (inputs, tangents))
+        outs, spec = tree.flatten(tangent)
+        specs.append(spec)
+        return outs, *aux
 
-    columns: tuple[Any, ...] = vmap(push, out_axes=(-1, None) if has_aux else (-1,))(tangents)
-    return columns
+    outs, *aux = vmap(push, out_axes=(-1, None) if has_aux else (-1,))(basis(leaves))
+    return outs, specs[-1], *aux
 
 
 def _push_basis_in_parts(fun: Callable[..., Any], leaves: list[Any], spec: Any, has_aux: bool) -> tuple[Any, ...]:
-    """Return the columns of the Jacobian and aux like ``_push_basis_at_once``, by one run and parts of the basis."""
+    """Return the same as ``_push_basis_at_once``, by one run and parts of the basis."""
     trace = PartwiseTrace(leaves)
     try:
         _, tangent, *aux = evaluate_jvp(fun, list(leaves), spec, trace.tangents(leaves), has_aux, {})
@@ -304,7 +311,7 @@ def _push_basis_in_parts(fun: Callable[..., Any], leaves: list[Any], spec: Any, 
     flat, out_spec = tree.flatten(tangent)
     del tangent
     columns = [moveaxis(x, 0, x.ndim - 1) for x in trace.rows_of(flat)]
-    return tree.unflatten(out_spec, columns), *aux
+    return columns, out_spec, *aux
 
 
 def run_hessian(fun: Callable[..., Any], options: Options, args: Any, kwargs: Any) -> Any:

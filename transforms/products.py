@@ -82,15 +82,17 @@ class Pullback:
                 "tuple of results pass a tuple."
             )
         cts = match_leaves("pullback", "cotangent", cotangent, self._outs, self._out_spec)
+        pulled: tuple[Any, ...] = tree.unflatten(self._spec, self.pull_leaves(cts, cotangent))
+        return pulled
+
+    def pull_leaves(self, cts: list[Any], cotangent: PyTree) -> list[Any]:
+        """Return the leaves of the cotangents of the primals; ``cts`` are the leaves of ``cotangent``, checked."""
         pairs = zip(self._nodes, cts, strict=True)
         seeds = [(node, c) for node, c in pairs if node is not None and c is not None]
         live = list(compress(self._leaves, self._live))
         del cts, pairs
         found = as_results(complete_derivatives(self._backward(seeds, len(live)), live), (self._leaves, cotangent))
-        pulled: tuple[Any, ...] = tree.unflatten(
-            self._spec, merge_leaves(self._leaves, self._live, found, backend.zeros_like)
-        )
-        return pulled
+        return merge_leaves(self._leaves, self._live, found, backend.zeros_like)
 
     def _backward(self, seeds: list[tuple[Record, Any]], leaves: int) -> list[Any]:
         if self._unchanged is not None:

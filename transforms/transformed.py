@@ -289,15 +289,15 @@ _NAMES_ELSEWHERE = {
 }
 
 
-def hide_extra_kwargs(transform: F) -> F:
-    """Hide ``**others`` from the signature of ``transform``, which takes them only to refuse them.
+def hide_extra_arguments(transform: F) -> F:
+    """Hide ``*others`` and ``**others`` from the signature of ``transform``, which takes them only to refuse them.
 
     Example:
-        >>> str(inspect.signature(hide_extra_kwargs(lambda fun, **others: fun)))
+        >>> str(inspect.signature(hide_extra_arguments(lambda fun, **others: fun)))
         '(fun)'
     """
-    signature = inspect.signature(transform)
-    own = [p for p in signature.parameters.values() if p.kind is not inspect.Parameter.VAR_KEYWORD]
+    signature, hidden = inspect.signature(transform), (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    own = [p for p in signature.parameters.values() if p.kind not in hidden]
     transform.__signature__ = signature.replace(parameters=own)  # type: ignore[attr-defined]
     return transform
 
@@ -332,8 +332,10 @@ _CALLS = {
 }
 
 
-def check_callable(call: str, fun: Any, others: dict[str, Any] | None = None) -> None:
+def check_callable(call: str, fun: Any, others: dict[str, Any] | tuple[Any, ...] = ()) -> None:
     """Check that ``fun`` is callable, and that there are no ``others``: arguments that ``call`` does not have.
+
+    Others by position are taken for arguments of ``fun``.
 
     Raises:
         InputError: a ``TypeError`` that names what was passed instead.
@@ -341,7 +343,10 @@ def check_callable(call: str, fun: Any, others: dict[str, Any] | None = None) ->
     if not REGISTERED.issuperset(LIBRARIES.keys() & sys.modules.keys()):  # table libraries imported since the last call
         register_loaded()
     if others:
-        refuse_unknown_arguments(call, others)
+        if isinstance(others, dict):
+            refuse_unknown_arguments(call, others)
+        problem = f"the arguments of the function go to its result, got {describe(others[0])} after the function"
+        raise InputError(f"{call}: {problem}. Write {call}(f)(x), not {call}(f, x).")
     if not callable(fun):
         code = f"{call}(f)(x), not {call}(f(x))" if call in _RETURN_FUNCTIONS else _CALLS.get(call, f"{call}(f, ...)")
         raise InputError(f"{call}: the first argument must be a function, got {describe(fun)}. Write {code}.")

@@ -27,7 +27,7 @@ from funcgrad.graph import report_answer
 from funcgrad.kinds.linear import permute, to_batch
 from funcgrad.ownership import unshare_results
 from funcgrad.transforms.arguments import check_leaf
-from funcgrad.transforms.transformed import Transformed, check_callable, hide_extra_kwargs
+from funcgrad.transforms.transformed import Transformed, check_callable, hide_extra_arguments
 from funcgrad.typing import PyTree
 from funcgrad.writable import as_inner_results
 
@@ -36,7 +36,7 @@ P = ParamSpec("P")
 Where: TypeAlias = Callable[[int], str]
 
 
-@hide_extra_kwargs
+@hide_extra_arguments
 def vmap(
     fun: Callable[P, Any],
     in_axes: Any = 0,

@@ -16,11 +16,13 @@ import funcgrad.numpy as fnp
 from funcgrad.backend import is_table_class, values_of
 from funcgrad.core import READ_ONLY, Tracer, describe
 from funcgrad.errors import ConversionError
+from funcgrad.numpy.masked import data_of
 from funcgrad.numpy.plain_values.hints import user_line
 from funcgrad.numpy_code.conversions import holds_traced, is_traced
 from funcgrad.numpy_code.examples import is_public, with_example_loop
 from funcgrad.numpy_code.kernels.solvers import solve_by_factors
 from funcgrad.numpy_code.kernels.table import kernel
+from funcgrad.numpy_code.matrices import arrays_of
 from funcgrad.numpy_code.names import public_modules_of
 from funcgrad.numpy_code.sparse.objects import as_traceable, has_traced_values, plain_matrix
 from funcgrad.shared_state import pending_refusals
@@ -57,15 +59,18 @@ def wrap_compiled(fun: Any, traced_form: Any = None) -> Any:
 
     Args:
         fun: a compiled function.
-        traced_form: a replacement that takes traced values.
+        traced_form: a replacement that takes traced values; its attribute ``takes_masked`` says that it takes masked
+            arrays and matrices of them as they are.
     """
     ours = kernel(fun) or traced_form
+    takes_masked = getattr(ours, "takes_masked", False)
     if ours is not None and is_public(fun, public_modules_of(fun)):
         ours = with_example_loop(ours, f"{fun.__module__}.{fun.__name__}")
 
     @functools.wraps(fun, updated=())
     def call(*args: Any, **kwargs: Any) -> Any:
         given = [*args, *kwargs.values()]
+        given += [arrays_of(data_of(x)) for x in given] if takes_masked else []
         if holds_traced(given) or any(map(has_traced_values, given)):
             if ours is not None:
                 return ours(*args, **kwargs)

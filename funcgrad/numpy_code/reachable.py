@@ -5,6 +5,7 @@ What the code names is looked up in globals, closure variables, modules and attr
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -173,6 +174,20 @@ def asks_for_methods(code: CodeType) -> bool:
     )
 
 
+#: Methods of loggers, which print the error of a text that cannot be filled, and go on.
+_LOGGING = frozenset(("critical", "debug", "error", "exception", "info", "log", "warn", "warning"))
+#: Places for numbers in a text, such as "%.3f".
+_NUMBER_IN_TEXT = re.compile(r"%(?:\([^)]*\))?[#0 +-]*(?:\*|\d+)?(?:\.(?:\*|\d+)?)?[diouxXeEfFgG]")
+
+
+def logs_numbers(code: CodeType) -> bool:
+    """Whether a code, or that of a function inside, may fill a text that it logs with numbers."""
+    texts = [x for x in code.co_consts if type(x) is str] if not _LOGGING.isdisjoint(code.co_names) else ()
+    return any(map(_NUMBER_IN_TEXT.search, texts)) or any(
+        logs_numbers(x) for x in code.co_consts if type(x) is CodeType
+    )
+
+
 #: What functions use, in modules of SciPy, that are to run rebuilt from their first call: MINPACK, which prints the
 #: errors of the functions that it calls, compiled powers of rotations, which treat some numbers apart, and solvers
 #: whose steps have another derivative than the solution.
@@ -186,8 +201,8 @@ _AT_ONCE = {
 def codes_and_needs(fun: Any, run: Any = None) -> tuple[list[CodeType], bool]:
     """Return the codes of the functions that ``fun`` can reach, and whether to run it rebuilt from its first call.
 
-    So run functions that can reach certain functions of SciPy, and functions that ask for methods; but not those of one
-    namespace, see ``from_array_api``. ``run`` is what calls ``fun``.
+    So run functions that can reach certain functions of SciPy, functions that log numbers, and functions that ask for
+    methods; but not those of one namespace, see ``from_array_api``. ``run`` is what calls ``fun``.
     """
     modules = ((sys.modules.get(home), names) for home, names in _AT_ONCE.items())
     at_once = {id(vars(module)[name]) for module, names in modules if module is not None for name in names}
@@ -197,7 +212,7 @@ def codes_and_needs(fun: Any, run: Any = None) -> tuple[list[CodeType], bool]:
         return codes, True
     runs = [run, *[vars(value).get("run") for value in values if hasattr(type(value), "apply_transform")]]
     of_one_namespace = any(getattr(one, "of_one_namespace", False) for one in runs)
-    return codes, not of_one_namespace and any(map(asks_for_methods, codes))
+    return codes, not of_one_namespace and any(asks_for_methods(code) or logs_numbers(code) for code in codes)
 
 
 def deciding(args: tuple[Any, ...], kwargs: dict[str, Any], argnums: Any = 0) -> tuple[Any, ...]:

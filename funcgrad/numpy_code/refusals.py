@@ -23,11 +23,13 @@ from funcgrad.errors import (
     ConversionError,
     EscapedTracerError,
     FuncgradError,
+    InputError,
     ReadOnlyError,
     text_of,
 )
 from funcgrad.numpy.plain_values.concretization import latest_rebuilt_run
 from funcgrad.numpy.plain_values.texts import Unshared
+from funcgrad.numpy.tables.containers import LIBRARIES, REGISTERED
 from funcgrad.numpy_code.libraries import package_of
 from funcgrad.numpy_code.replacements import Run
 from funcgrad.shared_state import open_path, pending_refusals
@@ -208,6 +210,8 @@ def is_conversion(error: BaseException, before: BaseException | None = None) -> 
         return "pandas" in sys.modules
     if not isinstance(error, (TypeError, ValueError, AttributeError, SystemError)):
         return False
+    if package_of(_raising_module(error)) in LIBRARIES:  # in rebuilt code tables hold columns of traced numbers
+        return True
     asks_for_memory = "a traced value has no memory of its own" in text
     of_two_kinds = "Multiple namespaces" in text and "funcgrad" in text  # an error message of SciPy
     is_sparse = "is a sparse matrix, got" in text  # the right operand of an operator, see ``sparse.ConstantMatrix``
@@ -217,11 +221,21 @@ def is_conversion(error: BaseException, before: BaseException | None = None) -> 
     may_show_tracer = may_show_tracer or "ndarray" in text  # the program asked ``type(x) is numpy.ndarray``
     names_tracer = may_show_tracer and not isinstance(error, FuncgradError)  # funcgrad's messages may show tracers
     in_place = text.startswith("'NotImplementedType' object has no attribute")  # ``series *= x`` of pandas
+    # rebuilt code makes tables of traced numbers where other code makes tables of Python objects
+    of_table = type(error) is InputError and "is not an array or a number, got" in text and bool(REGISTERED)
     of_objects = text.startswith(_OBJECT_ERRORS)
-    lacks_array = of_objects or backend.NO_ARRAY in text or text.endswith("is not JSON serializable")
+    lacks_array = of_objects or of_table or backend.NO_ARRAY in text or text.endswith("is not JSON serializable")
     # code may have written to ``numpy.asarray`` of an array that funcgrad's functions made
     is_read_only = type(error) is ValueError and text.rstrip(".").endswith("is read-only")
     return is_read_only or names_tracer or asks_for_memory or of_two_kinds or is_sparse or in_place or lacks_array
+
+
+def _raising_module(error: BaseException) -> Any:
+    """Return the name of the module whose code raised an error."""
+    place = error.__traceback__
+    while place is not None and place.tb_next is not None:
+        place = place.tb_next
+    return None if place is None else place.tb_frame.f_globals.get("__name__")
 
 
 #: Beginnings of errors for arrays of Python objects, traced numbers: of ufuncs, and of Cython's functions of arrays.

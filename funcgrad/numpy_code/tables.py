@@ -114,7 +114,12 @@ def function_of_pandas(fun: Any) -> Any:
         if name in _CLASSIFYING:
             first = import_module("funcgrad.numpy.tables.columns").plain_numbers(args[0])
             return fun(first, *args[1:], **kwargs)
-        return import_module("funcgrad.numpy.tables.frames").accept_traced(fun(*args, **kwargs))
+        frames = import_module("funcgrad.numpy.tables.frames")
+
+        def column(x: Any) -> Any:  # ``crosstab`` puts an array into a table
+            return frames.as_table(x) if isinstance(x, Tracer) and not is_buffer(x) and len(x.shape) == 1 else x
+
+        return frames.accept_traced(fun(*map(column, args), **{key: column(x) for key, x in kwargs.items()}))
 
     return call
 

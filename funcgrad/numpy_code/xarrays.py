@@ -140,6 +140,8 @@ def _derived_class(cls: Any) -> Any:
     if cls.__name__ in ("DataArray", "Variable"):
         values, data = property(_values, _set_data), property(cls.data.fget, _set_data)
         members |= {"values": values, "data": data, "to_numpy": _values}
+    if cls.__name__ in ("DataArray", "Dataset"):
+        members["to_dataframe"] = _to_dataframe(cls.to_dataframe)
     made = type(cls)(cls.__name__, (cls,), members)
     if cls in containers.PYTREES:
         flatten, unflatten = containers.PYTREES[cls]
@@ -175,6 +177,29 @@ def _method(member: FunctionType) -> Any:
         if name == "__setitem__":
             args = (args[0], _labelled(args[1]))
         return adopt(run(member)(self, *accepted(args), **accepted(kwargs)))
+
+    return call
+
+
+def _to_dataframe(member: FunctionType) -> Any:
+    """Return ``to_dataframe``: traced numbers become columns in the frame that xarray makes of zeros in their place."""
+
+    @wraps(member)
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        is_dataset = hasattr(self, "data_vars")
+        parts = dict(self.data_vars) if is_dataset else {kwargs.get("name", *args[:1]) or self.name: self}
+        traced = {name: part for name, part in parts.items() if isinstance(part.variable._data, TableArray)}
+        zeros = {name: (part.dims, np.zeros(part.shape)) for name, part in traced.items()}
+        shell = _as_original(self)
+        if traced:
+            shell = shell.assign(zeros) if is_dataset else shell.copy(data=zeros.popitem()[1][1])
+        frames = import_module("funcgrad.numpy.tables.frames")
+        found = frames.accept_traced(member(shell, *args, **kwargs))
+        dims = found.index.names if self.sizes.keys() >= set(found.index.names) else self.dims
+        for name, part in traced.items():
+            along = part.variable.set_dims({dim: self.sizes[dim] for dim in dims})
+            found[name] = frames.as_table(unwrap_from_table(along._data).reshape(-1))
+        return found
 
     return call
 

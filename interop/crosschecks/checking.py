@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import Any, NamedTuple, ParamSpec
+from typing import Any, NamedTuple, Never, ParamSpec
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from funcgrad.interop.jax.lift import lifted
 from funcgrad.numpy.plain_values.concretization import user_line
 from funcgrad.optional import double_precision, import_jax
 from funcgrad.transforms.checking import Problem
-from funcgrad.transforms.transformed import Transformed, check_callable, name_of
+from funcgrad.transforms.transformed import Transformed, check_callable, hide_extra_arguments, name_of
 
 P = ParamSpec("P")
 
@@ -41,9 +41,10 @@ class _Options(NamedTuple):
     device: Any
 
 
+@hide_extra_arguments
 def crosscheck(
     fun: Callable[P, Any],
-    *,
+    *_others: Never,
     order: int = 2,
     argnums: int | Sequence[int] | None = None,
     has_aux: bool = False,
@@ -99,7 +100,7 @@ def crosscheck(
         >>> crosscheck(lambda x: np.sum(np.sin(x) * x))(np.array([0.5, 1.0]))
         <CrossCheck of <lambda>: OK: 11 quantities agree to 1e-09.>
     """
-    check_callable("crosscheck", fun)
+    check_callable("crosscheck", fun, _others)
     if order not in (1, 2):
         raise InputError(
             f"crosscheck: order must be 1 or 2, got {order!r}. For a higher order write crosscheck(grad(f))."

@@ -22,6 +22,7 @@ import toolz
 import funcgrad as fg
 import funcgrad.numpy as fnp
 from funcgrad import errors
+from funcgrad.interop import from_numpy
 
 
 def cube(x):
@@ -228,6 +229,13 @@ def test_argument_passed_as_argnums(call, x):
         getattr(fg, call)(cube, x)
 
 
+@pytest.mark.parametrize("transform", [fg.checkpoint, fg.crosscheck, fg.trace, from_numpy], ids=lambda f: f.__name__)
+def test_argument_passed_beside_function(transform):
+    call = transform.__name__
+    with raises(TypeError, f"{call}: .* got float64.3. after", re.escape(f"Write {call}(f)(x), not {call}(f, x)")):
+        transform(cube, np.ones(3))
+
+
 def test_argnums_given_as_names():
     for names in ("x", ("x", "y")):
         with raises(TypeError, "Use positions, not names"):
@@ -284,9 +292,9 @@ def test_structures_in_messages_look_like_python():
         fg.tree.map(lambda a, b: a, [1.0], (1.0,))
 
 
-def test_second_derivatives_of_tables_name_remedy():
-    with raises(TypeError, "Pass series.to_numpy.* hessian accept no tables"):
-        fg.hessian(lambda s: (s**2).sum())(pd.Series([1.0, 2.0]))
+def test_tangents_of_tables_name_remedy():
+    with raises(TypeError, "jvp: the tangent has another structure", "Pass a table with the same labels"):
+        fg.jvp(lambda s: (s**2).sum(), (pd.Series([1.0, 2.0]),), (np.ones(2),))
 
 
 def test_vmap_keyword_error_explains_mapping():

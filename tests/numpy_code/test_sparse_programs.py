@@ -301,6 +301,16 @@ def empty_system(x):
     return linalg.spsolve(inner, np.zeros(0)).sum() + sparse.csr_array(np.zeros((0, 2)) * x).sum() + x.prod()
 
 
+def filled_graphs(x):
+    """Graphs that a program fills, with constants and traced weights."""
+    found = []
+    for kind, last in ((sparse.lil_matrix, x[1]), (sparse.dok_array, x[1]), (sparse.lil_array, 2.0)):
+        A = kind((3, 3))
+        A[0, 1], A[1, 2] = 1.5 if last == 2.0 else x[0], last
+        found += [csgraph.shortest_path(A)[0, 2], csgraph.minimum_spanning_tree(A).power(2).sum()]
+    return np.array(found) @ np.arange(6.0) + csgraph.yen(A, 0, 2, 1).sum() * x[0]
+
+
 GRAPHS = {
     "eliminated zeros": eliminated_zeros,
     "empty system": empty_system,
@@ -357,6 +367,14 @@ GRAPHS = {
         + (sparse.coo_array([[[x[0], 2, 3], [2, 0, x[1]]]]).toarray() ** 2).sum()
         + sparse.coo_array([x[0], 2, 0]).ndim * x[1]
     ),
+    "masked graphs": lambda x: (
+        csgraph.dijkstra(np.ma.masked_equal(corner(x), 0.0), directed=False)[:, 0].prod()
+        + csgraph.johnson(np.ma.array([[0, x[0]], [0, x[1]]], mask=[[1, 0], [0, 1]]), directed=False)[0, 1]  # 0 counts
+        + csgraph.csgraph_from_masked(np.ma.masked_less(dense(x), 0.5)).power(2).sum()
+        + (csgraph.csgraph_masked_from_dense(corner(x)) ** 2).sum()
+        + csgraph.minimum_spanning_tree(np.matrix(dense(x))).power(2).sum()
+    ),
+    "filled graphs": filled_graphs,
     "nearest": lambda x: csgraph.dijkstra(graph(x), indices=[0, 1], min_only=True).sum() ** 2,
     "tree": tree,
     "components": components,

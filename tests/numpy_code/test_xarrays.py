@@ -78,6 +78,15 @@ METHODS = {
     "groups": lambda x: (
         line(x**2).assign_coords(g=("t", list("aabbca"))).groupby("g").map(lambda part: part - part.mean())
     ),
+    "to_dataframe": lambda x: (
+        (line(x).to_dataframe(name="v")["v"] ** 2).sum()
+        + xr.Dataset({"v": GRID * line(x), "w": line(x) ** 2, "c": GRID})
+        .to_dataframe(dim_order=["t", *[dim for dim in GRID.dims if dim != "t"]])
+        .prod(axis=1)
+        .iloc[3:]
+        .sum()
+        + (GRID * line(x)).stack(z=GRID.dims).rename("q").to_dataframe()["q"].iloc[2] ** 3
+    ),
     "to_pandas": lambda x: (line(x).to_pandas() ** 2).sum() + (line(x).to_series() ** 3).sum(),
     "values": lambda x: (line(x).values ** 2).sum() + (line(x).to_numpy() ** 3).sum(),
     "full_like": lambda x: xr.full_like(GRID, x[0] ** 2),

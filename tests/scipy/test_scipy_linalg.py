@@ -1,5 +1,7 @@
 """The linear algebra of SciPy: elements that are read, batches, errors, differences from JAX."""
 
+import warnings
+
 import jax
 import jax.scipy.linalg as jsl
 import numpy as np
@@ -444,3 +446,19 @@ def test_derivatives_of_triangular_forms_take_steps_for_columns_not_for_pairs(fo
         return sum(1 for _ in trace(lambda s: jvp(lambda s: forms(s * a)[0], (s,), (1.0,))[1])(1.1))
 
     assert steps(20) < 2.1 * steps(10)
+
+
+@pytest.mark.parametrize("rows", [[[1.0, 2.0], [2.0, 4.0]], [[2.0, 1.0, 1.0], [1.0, 1.0, 1.0], [4.0, 2.0, 2.0]]])
+def test_lu_whose_last_pivot_is_zero(rows):
+    a = np.array(rows)
+
+    def f(a):
+        low, up = sl.lu(a)[1:]
+        return (low**2 * np.arange(1.0, low.size + 1).reshape(low.shape)).sum() + (up * low.T).sum() + up[-1, -1] ** 2
+
+    assert sl.lu(a)[2][-1, -1] == 0.0
+    with warnings.catch_warnings(action="error"):
+        np.testing.assert_allclose(grad(f)(a), differences(f, a), rtol=1e-7, atol=1e-7)
+    np.testing.assert_allclose(jacfwd(f)(a), grad(f)(a), atol=1e-12)
+    np.testing.assert_allclose(jacfwd(grad(f))(a), jacrev(grad(f))(a), atol=1e-10)
+    np.testing.assert_allclose(vmap(grad(f))(np.stack([a, 2 * a]))[0], grad(f)(a), atol=1e-12)

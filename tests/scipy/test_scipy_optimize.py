@@ -274,8 +274,6 @@ def test_jacobians_of_least_squares(bounds):
     got = jacobian(lambda y: covariance(y, **EXACT))(POINTS)
     want = differences(lambda y: covariance(y, jac="3-point", **EXACT), POINTS)
     np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-6)
-    with pytest.raises(AttributeError, match="optimality"):
-        grad(lambda y: so.least_squares(lambda p: curve(TIMES, *p) - y, np.ones(2)).optimality)(POINTS)
 
 
 def test_least_squares_with_bounds_and_custom_loss():
@@ -396,6 +394,32 @@ def test_result_has_scipy_fields():
         optimize.milp  # noqa: B018
 
 
+def test_results_have_the_fields_of_scipy():
+    """Fields that have no derivative are constants, or an error names them."""
+
+    def fields_of(call):
+        found = []
+        grad(lambda a: found.append(call(a)) or found[0].x[0])(1.1)
+        expected = call(1.1)
+        return expected.keys() - found[0].keys(), found[0]
+
+    bowl = lambda x, a: fnp.sum((x - a) ** 2)
+    within = {"bounds": [(0.0, 2.0)] * 2, "constraints": {"type": "ineq", "fun": lambda x: 3.0 - x[0] - x[1]}}
+    lost, found = fields_of(lambda a: so.minimize(bowl, np.ones(2), a, method="COBYLA", tol=1e-9, **within))
+    assert lost == set()
+    assert found.maxcv == 0.0
+    lost, found = fields_of(lambda a: so.minimize(valley, np.zeros(2), a, method="trust-constr"))
+    assert lost == {"constr_penalty", "lagrangian_grad", "tr_radius"}
+    assert found.grad is found.jac
+    assert not hasattr(found, "no such field")
+    lost, found = fields_of(lambda a: so.lsq_linear(np.eye(3)[:, :2] * a, np.ones(3), (0.0, 0.5)))
+    assert lost == {"unbounded_sol"}
+    assert found.active_mask.tolist() == [1, 1]
+    lost, found = fields_of(lambda a: so.dual_annealing(valley, [(0.0, 2.0)] * 2, (a,), maxiter=20, rng=0))
+    assert lost == set()
+    assert found.message == ["Maximum number of iteration reached"]
+
+
 def test_graph_solves_again():
     graph = trace(lambda a: optimize.brentq(lambda x: cube(x, a), 0.0, 3.0))(8.0)
     assert graph(1.0) == pytest.approx(1.0)
@@ -467,6 +491,31 @@ def test_jax_arrays():
             lambda a: optimize.curve_fit(curve, TIMES, a * POINTS, nan_policy="omit")[0][0],
             InputError,
             "nan_policy is for plain",
+        ),
+        (
+            lambda a: optimize.minimize(valley, np.zeros(2), a).hess_inv[0, 0],
+            NotDifferentiableError,
+            "minimize: the steps of the search leave .* got 'hess_inv', at .* funcgrad.hessian",
+        ),
+        (
+            lambda a: so.minimize(valley, np.zeros(2), a, method="Powell")["direc"][0, 0],
+            NotDifferentiableError,
+            "got 'direc'",
+        ),
+        (
+            lambda a: so.root(lambda x: x**3 - a, [1.0]).fjac[0, 0],
+            NotDifferentiableError,
+            "root: the steps of the search leave .* got 'fjac'",
+        ),
+        (
+            lambda a: so.fsolve(lambda x: x**3 - a, [1.0], full_output=True)[1]["qtf"][0],
+            NotDifferentiableError,
+            "got 'qtf'",
+        ),
+        (
+            lambda a: so.differential_evolution(lambda x: (x[0] - a) ** 2, [(0, 3)], rng=0).population[0, 0],
+            NotDifferentiableError,
+            "got 'population'",
         ),
         (lambda a: optimize.curve_fit(lambda t: t, TIMES, a * POINTS)[0][0], ValueError, "number of fit parameters"),
     ],

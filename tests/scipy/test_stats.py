@@ -353,10 +353,30 @@ def test_moments_without_a_formula(moment):
 
 # ---- densities of samples ----------------------------------------------------------------------------------
 
+
+def rescaled(kde, bw_method):
+    """Return an estimated density after its bandwidth has been set."""
+    kde.set_bandwidth(bw_method)
+    return kde
+
+
 SAMPLE = np.array([[0.1, 0.7, -1.0, 2.0], [1.0, -0.4, 0.3, 0.2]])
 KDES = {
     "of numbers": (lambda lib, d, x: lib.gaussian_kde(d).logpdf(x), (SAMPLE[0], np.array([0.3, 1.5]))),
     "of vectors": (lambda lib, d, x: lib.gaussian_kde(d).pdf(x), (SAMPLE, np.array([[0.3, 1.5], [0.0, 0.4]]))),
+    "of another bandwidth": (
+        lambda lib, d, x: rescaled(lib.gaussian_kde(d), 0.4).pdf(x) + rescaled(lib.gaussian_kde(d), "silverman").factor,
+        (SAMPLE, np.array([[0.3, 1.5], [0.0, 0.4]])),
+    ),
+    "of a traced bandwidth": (
+        lambda lib, d, x: rescaled(lib.gaussian_kde(d), x[0]).pdf(x) * rescaled(lib.gaussian_kde(d), None).log_det,
+        (SAMPLE[0], np.array([0.3, 1.5])),
+    ),
+    "covariances": (
+        lambda lib, d, x: (lib.gaussian_kde(d).inv_cov @ lib.gaussian_kde(d).cho_cov @ x).ravel(),
+        (SAMPLE, np.array([0.3, 1.5])),
+    ),
+    "drawn": (lambda lib, d, x: lib.gaussian_kde(d).resample(3, 0)[0] * x[0], (SAMPLE[0], np.array([0.3]))),
     "at one point": (lambda lib, d, x: lib.gaussian_kde(d).pdf(x), (SAMPLE, np.array([0.3, 0.1]))),
     "between two": (
         lambda lib, d, x: lib.gaussian_kde(d).integrate_box_1d(x[0], x[1]),

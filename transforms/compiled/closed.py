@@ -74,6 +74,10 @@ class _Reference(NamedTuple):
 
 _READ: dict[str, Callable[[Any, Any], Any]] = {
     "{h}.cell_contents": lambda h, k: h.cell_contents,
+    "{h}.__code__": lambda h, k: h.__code__,
+    "{h}.__defaults__": lambda h, k: h.__defaults__,
+    "{h}.__kwdefaults__": lambda h, k: h.__kwdefaults__,
+    "{h}.__mro__": lambda h, k: h.__mro__,
     "{h}[{k}]": lambda h, k: h[k],
     "len({h})": lambda h, k: len(h),
     "getattr({h}, {k})": getattr,
@@ -300,7 +304,9 @@ def _references_of_function(x: FunctionType, own_packages: frozenset[str]) -> It
     for cell in x.__closure__ or ():
         yield _Reference("{h}.cell_contents", cell, immutable=library)
     yield from _fixed_references(*(x.__defaults__ or ()), *((x.__kwdefaults__,) if x.__kwdefaults__ else ()))
-    if not library:
+    if not library:  # reloaders replace the code and the defaults of a function
+        yield _Reference("{h}.__code__", x)
+        yield from (_Reference(f"{{h}}.{name}", x) for name in ("__defaults__", "__kwdefaults__") if getattr(x, name))
         names, known = _names_used(x.__code__), x.__globals__
         if not _EVALUATING.isdisjoint(names):
             names = names | known.keys()
@@ -319,6 +325,7 @@ _BUILTIN_NAMES = frozenset(dir(builtins))
 def _references_of_class(x: type, names: set[str], own_packages: frozenset[str]) -> Iterator[_Reference]:
     """Yield the places in a class of the user, and its bases: members whose names are used, and special methods."""
     members = vars(x)
+    yield _Reference("{h}.__mro__", x)
     yield _Reference("len({h})", members, settles=True)
     for name, value in members.items():
         is_special = name[:2] == name[-2:] == "__" and isinstance(value, (FunctionType, *_PARTS_OF_MEMBERS))

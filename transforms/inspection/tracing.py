@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import compress
-from typing import Any, ParamSpec
+from typing import Any, Never, ParamSpec
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from funcgrad.transforms.inspection.nodes import Node, Operand
 from funcgrad.transforms.origins import Origins
 from funcgrad.transforms.products import Pullback
 from funcgrad.transforms.static_arguments import leaf_names
-from funcgrad.transforms.transformed import Transformed, check_callable, name_of
+from funcgrad.transforms.transformed import Transformed, check_callable, hide_extra_arguments, name_of
 from funcgrad.typing import PyTree
 from funcgrad.writable import as_results, identity_key
 
@@ -217,7 +217,8 @@ def _check_like(path: str, new: Any, shape: tuple[int, ...], dtype: Any, *, weak
         )
 
 
-def trace(fun: Callable[P, Any]) -> Callable[P, Graph]:
+@hide_extra_arguments
+def trace(fun: Callable[P, Any], *_others: Never) -> Callable[P, Graph]:
     """Return a function that runs ``fun`` and returns the ``Graph`` of its operations.
 
     The run computes with values, so Python's branches and loops depend on them, and runs that take different branches
@@ -240,7 +241,7 @@ def trace(fun: Callable[P, Any]) -> Callable[P, Graph]:
         >>> [node.name for node in trace(grad(fnp.sin))(1.0)]
         ['cos', 'multiply']
     """
-    check_callable("trace", fun)
+    check_callable("trace", fun, _others)
     return Transformed(run_trace, fun, None, "The graph of a run of {fun}.")
 
 

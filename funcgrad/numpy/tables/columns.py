@@ -152,6 +152,10 @@ class TracedColumn(pd.api.extensions.ExtensionArray):  # type: ignore[misc]
         """Return another column of the same numbers."""
         return TracedColumn(self.held)
 
+    def view(self, dtype: Any = None) -> Any:
+        """Return another column of the same numbers: pandas takes views of columns also after a transform has ended."""
+        return self.copy() if dtype is None else super().view(dtype)
+
     def _reduce(self, name: str, *, skipna: bool = True, keepdims: bool = False, **kwargs: Any) -> Any:
         if name not in _REDUCTIONS:
             raise TypeError(f"a column of traced numbers has no reduction {name!r}")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from importlib import import_module
 from typing import Any
@@ -215,6 +215,38 @@ def unlabel_number(out: Any) -> Any:
     return tree.leaves(out)[0] if is_labelled and tree.is_container(type(out)) else out
 
 
+def holds_tables(spec: tree.PyTreeSpec) -> bool:
+    """Whether a structure contains tables."""
+    return bool(REGISTERED) and f"{Labels.__module__}.{Labels.__name__}" in str(spec)
+
+
+def have_same_labels(*trees: tuple[tree.PyTreeSpec, Sequence[Any]]) -> bool:
+    """Whether structures, given with their leaves, differ only in that some of their tables hold traced values."""
+    if not all(holds_tables(spec) for spec, _ in trees):
+        return False
+    plain = [tree.unflatten(spec, [np.zeros(backend.shape_of(x)) for x in leaves]) for spec, leaves in trees]
+    return len({tree.structure(one) for one in plain}) == 1
+
+
+class _Nested:
+    """Leaf that stands for a whole tree. Its shape is that of no table, so that none keeps its labels for it."""
+
+    ndim, shape = 1, (None,)
+
+    def __init__(self, whole: Any) -> None:
+        self.whole = whole
+
+
+def unflatten_nested(spec: tree.PyTreeSpec, leaves: list[Any]) -> Any:
+    """Return the tree of ``spec`` with these leaves, which may be trees; they replace the tables that they are in.
+
+    A table with several arrays becomes a dictionary.
+    """
+    if not (any(tree.is_container(type(leaf)) for leaf in leaves) and holds_tables(spec)):
+        return tree.unflatten(spec, leaves)
+    return tree.map(lambda leaf: leaf.whole, tree.unflatten(spec, map(_Nested, leaves)))
+
+
 #: Methods of pandas' classes that construct tables.
 CONSTRUCTING_METHODS = frozenset(("from_dict", "from_records"))
 
@@ -249,8 +281,11 @@ def table_constructor(cls: Any) -> Callable[..., Any]:
         frames = import_module("funcgrad.numpy.tables.frames")
         args, kwargs = tuple(map(_array_in, args)), {name: _array_in(x) for name, x in kwargs.items()}
         data: Any = args[0] if args else kwargs.get("data")
-        if type(data) is list and cls.__name__ == "DataFrame" and (rows := frames.matrix_of_rows(data)) is not None:
-            data, args = rows, (rows, *args[1:])
+        if type(data) is list and cls.__name__ == "DataFrame":
+            index = args[1] if len(args) > 1 else kwargs.get("index")
+            rows = frames.matrix_of_rows(data)
+            data = frames.frame_of_series(data, index) if rows is None else rows
+            args = (data, *args[1:])
             kwargs.pop("data", None)
         if issubclass(type(data), Tracer) and not is_buffer(data) and data.ndim != 1:
             return frames.table_of_array(cls, *args, **kwargs)

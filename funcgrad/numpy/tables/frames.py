@@ -17,7 +17,7 @@ import numpy as np
 import funcgrad.numpy as fnp
 from funcgrad import tree
 from funcgrad.core import READ_ONLY, Tracer
-from funcgrad.errors import ConversionError
+from funcgrad.errors import ConversionError, InputError
 from funcgrad.numpy.plain_values.hints import user_line
 from funcgrad.numpy.tables.columns import (
     TracedColumn,
@@ -235,6 +235,9 @@ class TracedSeries(_Table, pd.Series):  # type: ignore[misc]
 class TracedFrame(_Table, pd.DataFrame):  # type: ignore[misc]
     """Frame that holds traced values or is combined with them."""
 
+    def __init__(self, data: Any = None, index: Any = None, *args: Any, **kwargs: Any) -> None:
+        super().__init__(frame_of_series(data, index), index, *args, **kwargs)
+
     def describe(self, percentiles: Any = None, include: Any = None, exclude: Any = None) -> Any:
         """Return a description of each column of numbers."""
         if not _holds_traced(self):
@@ -366,6 +369,10 @@ class TracedFrame(_Table, pd.DataFrame):  # type: ignore[misc]
         if _WRITES_THROUGH:  # a write would change the table, too
             found.alias = READ_ONLY
         return found
+
+
+# messages name the classes that programs know
+TracedSeries.__name__, TracedFrame.__name__ = "Series", "DataFrame"
 
 
 def _as_objects(table: Any) -> Any:
@@ -521,7 +528,13 @@ def _unflatten_frame(static: Any, leaves: Any) -> Any:
     places, labels = static
     leaves, made = list(leaves), labels.template.copy()
     if not all(fits_shape(leaf, (len(made),)) for leaf in leaves):
-        return dict(zip([made.columns[i] for i in places], leaves, strict=True))
+        found = dict(zip([made.columns[i] for i in places], leaves, strict=True))
+        if len(found) < len(leaves):
+            raise InputError(
+                "DataFrame: Jacobians and batches are dictionaries with the columns as keys, got equal ones, "
+                f"{list(made.columns)}. Rename the columns."
+            )
+        return found
     if any(not hasattr(leaf, "ndim") for leaf in leaves):
         made.attrs[_LEAF_LABEL] = leaves
         return made
@@ -556,6 +569,25 @@ def table_of_array(
     if data.ndim:
         raise ValueError(f"Data must be 1-dimensional, got ndarray of shape {data.shape} instead")
     return _series_of_leaf(fnp.full(1 if index is None else len(index), data), index, name)
+
+
+def frame_of_series(rows: Any, index: Any = None) -> Any:
+    """Return the frame that pandas makes of a list of series as rows if some hold traced values; else ``rows``."""
+    if (
+        type(rows) is not list
+        or not all(isinstance(row, pd.Series) for row in rows)
+        or not any(map(_holds_traced, rows))
+    ):
+        return rows
+    names = [row.name for row in rows]
+    if index is not None:
+        names = list(index)
+    elif any(name is not None for name in names):
+        unnamed = (f"Unnamed {i}" for i in range(len(names)))
+        names = [next(unnamed) if name is None else name for name in names]
+    else:
+        names = list(range(len(names)))
+    return pd.concat(rows, axis=1, keys=range(len(rows)), sort=False).T.set_axis(names, axis=0)
 
 
 def matrix_of_rows(rows: list[Any]) -> Any:

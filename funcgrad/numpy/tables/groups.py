@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import Any
 
 import funcgrad.numpy as fnp
+from funcgrad.core import Tracer
 from funcgrad.numpy.tables.columns import TracedColumn, traced_column_of
 
 pd: Any = import_module("pandas")
@@ -35,6 +36,15 @@ class _Groups:
     def quantile(self, q: Any = 0.5, interpolation: str = "linear", numeric_only: bool = False) -> Any:
         """Return a quantile of each group; for a list, one of each."""
         return self.apply(lambda part: part.quantile(q, interpolation=interpolation))  # type: ignore[attr-defined]
+
+    def filter(self, func: Any, *args: Any, **kwargs: Any) -> Any:
+        """Return the rows of the groups for which a condition holds: in a ``vmap`` one that all examples share."""
+
+        def holds(*given: Any, **options: Any) -> Any:
+            found = func(*given, **options)
+            return bool(found) if isinstance(found, Tracer) else found
+
+        return super().filter(holds, *args, **kwargs)  # type: ignore[misc]
 
     def ohlc(self) -> Any:
         """Return the first, the largest, the smallest and the last number of each group."""

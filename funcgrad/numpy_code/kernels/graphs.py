@@ -16,7 +16,9 @@ import numpy as np
 
 import funcgrad.numpy as fnp
 from funcgrad.core import Tracer
+from funcgrad.numpy.masked import Masked, data_of, mask_of
 from funcgrad.numpy.plain_values.concretization import concrete
+from funcgrad.numpy_code.matrices import arrays_of
 from funcgrad.numpy_code.own import own
 from funcgrad.numpy_code.sparse.objects import plain_matrix
 
@@ -27,13 +29,16 @@ class _Weights:
     plain: Any
 
     def __init__(self, name: str, graph: Any, directed: bool = True) -> None:
+        mask, graph = mask_of(graph), arrays_of(data_of(graph))
         self.is_dense = isinstance(graph, Tracer)
         if self.is_dense:
             self.graph = fnp.astype(fnp.real(graph), float)
             self.plain = np.ascontiguousarray(concrete(self.graph, name))
+            if mask is not None:
+                self.plain = np.ma.array(self.plain, mask=concrete(mask, name))
         else:
             matrices = own("scipy.sparse.matrices")
-            if not isinstance(graph, matrices.SparseArray):  # constant beside a traced ``null_value``
+            if not isinstance(graph, matrices.SparseArray):  # constant beside a traced ``null_value``, or filled
                 graph = matrices.as_sparse(name, plain_matrix(graph))
             if not directed and graph.format == "csc":  # as SciPy does, which finds edges in another order then
                 graph = graph.T
@@ -61,7 +66,10 @@ class _Weights:
     def _lengths(self, rows: Any, columns: Any) -> Any:
         if not np.size(rows):  # SciPy's matrices return a sparse array for no index
             return np.zeros(np.shape(rows))
-        found = np.asarray(self.plain[rows, columns]).reshape(np.shape(rows))
+        found = self.plain[rows, columns]
+        if isinstance(found, np.ma.MaskedArray):
+            return found.filled(np.inf)
+        found = np.asarray(found).reshape(np.shape(rows))
         return np.where(np.isfinite(found) & (found != 0), found, np.inf)
 
 
@@ -146,6 +154,11 @@ def _from_dense(weights: _Weights, given: dict[str, Any], scipy_function: Any) -
     return _sparse(weights.graph[found.row, found.col], found.coords, found.shape)
 
 
+def _masked_from_dense(weights: _Weights, given: dict[str, Any], scipy_function: Any) -> Any:
+    """Make a masked array from a dense one, whose mask says where there is no edge."""
+    return Masked(weights.graph, scipy_function(weights.plain, **given).mask)
+
+
 def _to_dense(weights: _Weights, given: dict[str, Any], scipy_function: Any) -> Any:
     """Make the dense matrix, with another value where there is no edge."""
     is_edge = ~np.isnan(scipy_function(weights.plain, np.nan))
@@ -165,7 +178,8 @@ _KINDS = {
     ),
     _lengths_of_paths: "_tools construct_dist_matrix",
     _several: "_shortest_path yen",
-    _from_dense: "_tools csgraph_from_dense",
+    _from_dense: "_tools csgraph_from_dense csgraph_from_masked",
+    _masked_from_dense: "_tools csgraph_masked_from_dense",
     _to_dense: "_tools csgraph_to_dense",
     _constant_result: (
         "_traversal breadth_first_order connected_components depth_first_order;"
@@ -182,11 +196,12 @@ def _of_graph(compute: Callable[..., Any], module: str, name: str) -> Callable[.
         graph = given.pop(next(iter(given)))
         if type(graph) is list:
             graph = fnp.asarray(graph)
-        if type(graph) is np.ndarray:  # one example of a batch
+        if issubclass(type(graph), np.ndarray):  # one example of a batch, or a constant beside a traced value
             return scipy_function(*args, **kwargs)
         weights = _Weights(f"csgraph.{name}", graph, given.get("directed", True))
         return compute(weights, given, scipy_function)
 
+    call.takes_masked = True  # type: ignore[attr-defined]
     return call
 
 

@@ -10,7 +10,6 @@ import math
 import operator
 from collections.abc import Callable
 from functools import partial
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -19,48 +18,14 @@ import funcgrad.numpy as fnp
 from funcgrad.core import describe
 from funcgrad.errors import ConversionError, InputError
 from funcgrad.numpy.plain_values.peeking import concrete_or_none, shared_numbers
-from funcgrad.numpy_code.kernels.spline_values import basis, spline
+from funcgrad.numpy_code.kernels.spline_values import basis, descends, piece_of, pieces, powers, spline
 from funcgrad.numpy_code.own import known_value, own
 from funcgrad.optional import import_scipy
 
 
-def _descends(knots: Any) -> bool:
-    return bool(knots[0] > knots[-1])
-
-
-def _piece(x: Any, knots: Any, extrapolate: bool) -> tuple[Any, Any]:
-    """Return the index of the piece of each point, and whether the point lies outside of all pieces."""
-    knots = fnp.asarray(knots)
-    if _descends(knots):  # SciPy takes both orders
-        return _piece(-x, -knots, extrapolate)
-    inside = fnp.searchsorted(knots, x, "right") - 1
-    outside = fnp.logical_or(fnp.logical_or(x < knots[0], x > knots[-1]), fnp.isnan(x))
-    return fnp.clip(inside, 0, len(knots) - 2), fnp.logical_and(outside, not extrapolate)
-
-
-def _powers(c: Any, s: Any, order: int, nu: int) -> Any:
-    """Compute the ``nu``-th derivative (integral if < 0) of polynomials with ``order`` coefficients, highest first."""
-    result: Any = 0.0
-    for i in range(order):
-        power = order - 1 - i
-        if power < nu:
-            break
-        factor = 1.0
-        for j in range(nu):
-            factor *= power - j
-        for j in range(-nu):
-            factor /= power + 1 + j
-        result = result * s + c[i] * factor if power - nu >= 0 and i else c[i] * factor
-    return result * s ** (-nu) if nu < 0 else result
-
-
 def _evaluate(c: Any, knots: Any, x: Any, nu: int, extrapolate: Any, out: Any) -> None:
     """Compute ``_ppoly.evaluate``: piecewise polynomials ``c[k, piece, n]`` at ``x``."""
-    place, outside = _piece(x, knots, bool(extrapolate))
-    s = x - fnp.take(knots, place)
-    value = _powers([fnp.take(row, place, axis=0) for row in c], s[:, None], len(c), nu)
-    value = fnp.where(outside[:, None], np.nan, value)
-    out[...] = fnp.broadcast_to(value, out.shape)
+    out[...] = fnp.broadcast_to(pieces("PPoly", c, knots, x, nu, extrapolate), out.shape)
 
 
 def _evaluate_nd(c: Any, knots: Any, orders: Any, x: Any, nu: Any, extrapolate: Any, out: Any) -> None:
@@ -74,41 +39,30 @@ def _evaluate_nd(c: Any, knots: Any, orders: Any, x: Any, nu: Any, extrapolate: 
     outside: Any = False
     distances = []
     for column, ends in zip(x.T, knots, strict=True):
-        place, beyond = _piece(column, ends, bool(extrapolate))
+        place, beyond = piece_of(column, ends, bool(extrapolate))
         piece = piece * (len(ends) - 1) + place
         outside = fnp.logical_or(outside, beyond)
         distances.append((column - fnp.take(ends, place))[:, None])
     rows = fnp.take(c, piece, axis=1).reshape(*map(int, orders), *out.shape)
     for s, order, derivative in zip(distances, orders, nu, strict=True):
-        rows = _powers(list(rows), s, int(order), int(derivative)) + 0.0 * rows[0]
+        rows = powers(list(rows), s, int(order), int(derivative)) + 0.0 * rows[0]
     out[...] = fnp.where(outside[:, None], np.nan, rows)
 
 
 def _bernstein(c: Any, knots: Any, x: Any, nu: int, extrapolate: Any, out: Any) -> None:
     """Compute ``_ppoly.evaluate_bernstein``: piecewise polynomials ``c[k, piece, n]`` in Bernstein's basis at ``x``."""
-    place, outside = _piece(x, knots, bool(extrapolate))
-    knots = fnp.asarray(knots)
-    left = fnp.take(knots, place)
-    width = (fnp.take(knots, place + 1) - left)[:, None]
-    rows = [fnp.take(row, place, axis=0) for row in c]
-    for _ in range(nu):
-        rows = [(len(rows) - 1) / width * (after - before) for before, after in pairwise(rows)]
-    s = (x - left)[:, None] / width
-    while len(rows) > 1:  # de Casteljau's algorithm
-        rows = [before * (1 - s) + after * s for before, after in pairwise(rows)]
-    value = fnp.where(outside[:, None], np.nan, rows[0] if rows else 0.0)
-    out[...] = fnp.broadcast_to(value, out.shape)
+    out[...] = fnp.broadcast_to(pieces("BPoly", c, knots, x, nu, extrapolate), out.shape)
 
 
 def _integrate(c: Any, knots: Any, a: Any, b: Any, extrapolate: Any, out: Any) -> None:
     """Compute ``_ppoly.integrate``: the integral from ``a`` to ``b``, where ``b`` is not smaller."""
     knots = fnp.asarray(knots)
-    (first, last), outside = _piece(fnp.stack([a * 1.0, b * 1.0]), knots, bool(extrapolate))
-    step, right = (-1, 0) if _descends(knots) else (1, 1)
+    (first, last), outside = piece_of(fnp.stack([a * 1.0, b * 1.0]), knots, bool(extrapolate))
+    step, right = (-1, 0) if descends(knots) else (1, 1)
     pieces = np.arange(int(first), int(last) + step, step)
     left, inner = knots[pieces], knots[pieces[:-1] + right]
     ends = [fnp.concatenate([[a], inner]), fnp.concatenate([inner, [b]])]
-    low, high = [_powers([row[pieces] for row in c], (end - left)[:, None], len(c), -1) for end in ends]
+    low, high = [powers([row[pieces] for row in c], (end - left)[:, None], len(c), -1) for end in ends]
     out[...] = fnp.where(fnp.any(outside), np.nan, fnp.sum(high - low, axis=0))
 
 
@@ -118,7 +72,7 @@ def _fix_continuity(c: Any, knots: Any, order: int) -> None:
     s = fnp.diff(fnp.asarray(knots))[:-1, None]
     for nu in range(order, -1, -1):
         at = k - nu - 1
-        rest = _powers([*c[:at, :-1], *[0.0 * c[0, :-1]] * (nu + 1)], s, k, nu) / math.factorial(nu)
+        rest = powers([*c[:at, :-1], *[0.0 * c[0, :-1]] * (nu + 1)], s, k, nu) / math.factorial(nu)
         c[at, 1:] = c[at, 0] + fnp.cumsum(rest, axis=0)
 
 
@@ -543,7 +497,7 @@ def real_roots(c: Any, x: Any, y: Any, report_discont: bool, extrapolate: bool) 
     find = import_scipy("interpolate.PPoly.solve", "scipy.interpolate._ppoly").real_roots
     found = []
     for column, start in enumerate(find(plain_c, knots, level, report_discont, extrapolate)):
-        piece = np.asarray(_piece(start, knots, True)[0])
+        piece = np.asarray(piece_of(start, knots, True)[0])
         of_piece, left = fnp.asarray(c)[:, piece, column], fnp.asarray(x)[piece]
         crosses, root = None, start
         for _ in range(2):

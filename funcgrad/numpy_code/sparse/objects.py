@@ -212,6 +212,8 @@ def _scale(x: ConstantMatrix, name: str, other: Any) -> Any:
 
 
 def _plain(x: Any) -> Any:
+    if type(x) is FillableMatrix:
+        return x.as_csr() if x.traced_values else x.matrix
     if type(x) is ConstantMatrix:
         x = _up_to_date(x)
         return x.matrix if type(x) is ConstantMatrix else x
@@ -220,6 +222,8 @@ def _plain(x: Any) -> Any:
 
 def has_traced_values(x: Any) -> bool:
     """Whether ``x`` is a sparse matrix of traced values."""
+    if type(x) is FillableMatrix:
+        return bool(x.traced_values)
     now = _up_to_date(x) if type(x) is ConstantMatrix else x
     return is_funcgrad_matrix(now) and is_traced(now.values)
 
@@ -674,7 +678,7 @@ _number_generator = functools.cache(lambda: np.random.default_rng(0))
 
 def placeholder(x: Any) -> Any:
     """Return what SciPy gets in place of ``x``: constants unchanged, random numbers for traced values."""
-    x = _plain(x)
+    x = _plain(x.as_csr() if type(x) is FillableMatrix else x)
     if is_buffer(x):
         return x._val
     if is_funcgrad_matrix(x):
@@ -682,7 +686,7 @@ def placeholder(x: Any) -> Any:
         return members.with_values(scipy_class_of(x), x, values)
     if isinstance(x, Tracer):
         return _number_generator().uniform(0.5, 1.5, x.shape)
-    return x.as_csr().matrix if type(x) is FillableMatrix else x._val if type(x) is Matrix else x
+    return x._val if type(x) is Matrix else x
 
 
 def _scipy_result(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

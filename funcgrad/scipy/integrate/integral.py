@@ -8,7 +8,8 @@ both modes.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,11 +20,12 @@ from funcgrad.batching import is_batched
 from funcgrad.core import Tracer, describe, plain_value, shallow_copy, tracer_of
 from funcgrad.errors import ConcretizationError, NotDifferentiableError, StagingError
 from funcgrad.kinds.custom import CustomRules, DeferredCotangents, custom_call
+from funcgrad.numpy.plain_values.concretization import forget_refusal
 from funcgrad.numpy.plain_values.peeking import is_plain
 from funcgrad.numpy_code.rebuilding import run_or_rebuild
 from funcgrad.optional import import_scipy
 from funcgrad.reverse import backward, complete_derivatives, record_function
-from funcgrad.scipy.integrate.nodes import Sampled, rule_of_quad, rule_of_quad_vec
+from funcgrad.scipy.integrate.nodes import Sampled, first_nodes, rule_of_quad, rule_of_quad_vec
 from funcgrad.scipy.integrate.together import integrate_together, options_of_quad_vec
 from funcgrad.transforms.closures import example_by_example
 from funcgrad.transforms.products import evaluate_jvp
@@ -37,6 +39,10 @@ _WEIGHTS: dict[str, Callable[[Any, Any], Any]] = {
     "sin": lambda x, w: fnp.sin(w * x),
     "cauchy": lambda x, c: 1.0 / (x - c),
 }
+
+
+#: Number of integrals whose first nodes are evaluated at once: with more, arrays would take much memory.
+_TOGETHER = 100
 
 
 def _in_double_precision(x: Any) -> Any:
@@ -116,7 +122,8 @@ class _Integrals:
         return custom_call(a, b, *leaves, rules=self.rules)
 
     def _run(self, *values: Any) -> list[Any]:
-        found = example_by_example(self._compute, values)
+        foreseen = self.together and "weight" not in self.options
+        found = example_by_example(self._compute, values, self._of_examples if foreseen else None)
         if not found:  # a batch without examples: the function gives the shape
             within: Any = max((v._trace for v in values if is_batched(v)), key=lambda trace: trace.level)
             with np.errstate(all="ignore"):
@@ -129,10 +136,10 @@ class _Integrals:
         """Return the outputs of the operation, given its integrals."""
         return integrals
 
-    def _compute(self, *values: Any) -> list[Any]:
+    def _compute(self, *values: Any, sampled: Sampled | None = None) -> list[Any]:
         a, b, *leaves = _plain_values(*values)
         options = {name: value for name, value in self.options.items() if name != "complex_func"}
-        return integrate_together(self._sampled(leaves), a, b, self.count, options, self.points)
+        return integrate_together(sampled or self._sampled(leaves), a, b, self.count, options, self.points)
 
     def _sampled(self, leaves: Any) -> Sampled:
         """Return the values of all parts as a function of ``x``."""
@@ -141,17 +148,46 @@ class _Integrals:
         def parts(x: Any) -> list[Any]:
             return self.parts(x, *leaves)
 
-        def plain(found: list[Any]) -> list[np.ndarray]:
-            found = [shallow_copy(y) for y in found]
-            for y in found:
-                if isinstance(y, Tracer):
-                    raise NotDifferentiableError(
-                        "integrate.quad: func closes over a value that is being transformed, got "
-                        f"{describe(y)} from it. Pass the value in args."
-                    )
-            return [np.asarray(y) for y in found]
+        return Sampled(lambda x: _arrays(parts(x)), (lambda xs: _arrays(vmap(parts)(xs))) if self.together else None)
 
-        return Sampled(lambda x: plain(parts(x)), (lambda xs: plain(vmap(parts)(xs))) if self.together else None)
+    def _of_examples(self, examples: list[Any]) -> Iterator[Callable[..., list[Any]]]:
+        """Yield ``_compute`` for each example; some examples at a time evaluate their first nodes at once."""
+        for start in range(0, len(examples), _TOGETHER):
+            some = examples[start : start + _TOGETHER]
+            yield from self._evaluated_ahead(some) or [self._compute] * len(some)
+
+    def _evaluated_ahead(self, examples: list[Any]) -> list[Callable[..., list[Any]]] | None:
+        """Return ``_compute`` for each example, with all parts at the first nodes of all examples evaluated at once.
+
+        Return None if the integrals of the examples begin with different numbers of nodes, or if the parts do not take
+        all nodes at once.
+        """
+
+        def foreseen(a: float, b: float) -> list[float]:
+            if "norm" in self.options:
+                return first_nodes(*rule_of_quad_vec(a, b, self.points, self.options.get("quadrature")))
+            return first_nodes(*rule_of_quad(a, b, self.points))
+
+        try:
+            plain = [_plain_values(*example) for example in examples]
+            nodes = [foreseen(float(a), float(b)) for a, b, *_ in plain]
+            columns = list(zip(*[map(_in_double_precision, leaves) for _, _, *leaves in plain], strict=True))
+            shared = [all(x is column[0] for x in column) for column in columns]
+            leaves = [column[0] if same else np.stack(column) for column, same in zip(columns, shared, strict=True)]
+            every_node = vmap(self.parts, (0, *[None] * len(leaves)))
+            found = _arrays(vmap(every_node, (0, *[None if same else 0 for same in shared]))(np.array(nodes), *leaves))
+        except Exception:  # it branches on x, say; an error of the functions comes again when they run alone
+            forget_refusal()
+            return None
+        known = [self._sampled(leaves) for _, _, *leaves in plain]
+        if not nodes[0]:
+            return None
+        known[0](nodes[0][0])
+        if not known[0].has_kinds([part[0] for part in found]):
+            return None
+        for i, one in enumerate(known):
+            one.learn(nodes[i], [part[i] for part in found])
+        return [partial(self._compute, sampled=one) for one in known]
 
     def _fwd(self, *values: Any) -> tuple[list[Any], Any]:
         return list(self(*values)), values
@@ -269,10 +305,10 @@ class Integral(_Integrals):
     def _outputs(self, integrals: list[Any]) -> list[Any]:
         return [*integrals, np.float64(0.0)]
 
-    def _compute(self, *values: Any) -> list[Any]:
+    def _compute(self, *values: Any, sampled: Sampled | None = None) -> list[Any]:
         a, b, *leaves = _plain_values(*values)
         a, b = float(a), float(b)  # they may be arrays of JAX, which no dictionary takes as keys
-        parts = self._sampled(leaves)
+        parts = sampled or self._sampled(leaves)
         found = self._by_scipy(parts, a, b)
         if self.records:
             with np.errstate(all="ignore"):
@@ -303,6 +339,22 @@ class Integral(_Integrals):
         value, error, *infos = integrate.quad(lambda x: to_number(parts(x)[0]), a, b, points=self.points, **options)
         self.infos.append(infos)
         return [np.asarray(value)[()], np.float64(abs(error))]
+
+
+def _arrays(found: list[Any]) -> list[np.ndarray]:
+    """Return the values of functions as arrays.
+
+    Raises:
+        NotDifferentiableError: a function closes over a traced value.
+    """
+    found = [shallow_copy(y) for y in found]
+    for y in found:
+        if isinstance(y, Tracer):
+            raise NotDifferentiableError(
+                f"integrate.quad: func closes over a value that is being transformed, got {describe(y)} from it. Pass "
+                "the value in args."
+            )
+    return [np.asarray(y) for y in found]
 
 
 def _plain_values(*values: Any) -> list[Any]:

@@ -28,8 +28,8 @@ class Rule(NamedTuple):
 
     def first(self, low: float, high: float) -> float:
         """Return the first of the nodes."""
-        found: float = np.ravel(self.places(0.5 * (low + high) + 0.5 * (high - low) * self.offsets[:1]))[0]
-        return found
+        position = 0.5 * (low + high) + 0.5 * (high - low) * float(self.offsets[0])
+        return position if self.places is _itself else float(np.ravel(self.places(np.array([position])))[0])
 
     def nodes(self, low: float, high: float) -> list[float]:
         """Return the points of the interval between ``low`` and ``high``, rounded as SciPy rounds them."""
@@ -55,12 +55,17 @@ _DOWNWARDS_15, _DOWNWARDS_21 = [
 ]
 
 
+def _itself(t: np.ndarray) -> np.ndarray:
+    """Return the points of positions in a finite interval."""
+    return t
+
+
 def rule_of_quad(a: float, b: float, points: Any = None) -> tuple[Rule, list[float]]:
     """Return the rule of SciPy's ``quad`` from ``a`` to ``b``, and the limits of its first intervals."""
     low, high = min(a, b), max(a, b)
     if math.isfinite(high - low):
         breaks = sorted({float(x) for x in points if low < x < high} if points is not None else ())
-        return Rule(_OUTWARDS_21, lambda t: t), [low, *breaks, high]
+        return Rule(_OUTWARDS_21, _itself), [low, *breaks, high]
     places = _both_sides if math.isinf(low) and math.isinf(high) else _half_line(low, high)
     return Rule(_OUTWARDS_15, places), [0.0, 1.0]
 
@@ -70,9 +75,9 @@ def rule_of_quad_vec(a: float, b: float, points: Any, quadrature: str | None) ->
     is_finite = math.isfinite(b - a)
     offsets = _DOWNWARDS_21 if quadrature == "gk21" or (quadrature is None and is_finite) else _DOWNWARDS_15
     if points is not None or quadrature == "trapezoid":
-        return Rule(offsets, lambda t: t), []
+        return Rule(offsets, _itself), []
     if is_finite:
-        return Rule(offsets, lambda t: t), [a, b]
+        return Rule(offsets, _itself), [a, b]
     if math.isfinite(a) or math.isfinite(b):
         return Rule(offsets, _half_line(a, b)), [0.0, 1.0]
     return Rule(offsets, lambda t: (1.0 - np.abs(t)) / t), [-1.0, 0.0, 1.0]
@@ -88,6 +93,11 @@ def _both_sides(t: np.ndarray) -> np.ndarray:
     """Return two points for each position, as QUADPACK folds the line at 0."""
     right = (1.0 - t) / t
     return np.stack([right, -right], axis=-1).ravel()
+
+
+def first_nodes(rule: Rule, edges: Sequence[float]) -> list[float]:
+    """Return the nodes of the intervals between ``edges``."""
+    return [x for low, high in pairwise(edges) for x in rule.nodes(low, high)]
 
 
 #: After more failures in a row than these, a function is evaluated at one number after the other.
@@ -121,6 +131,15 @@ class Sampled:
         """Expect an integral by ``rule`` over the intervals between ``edges``."""
         self._rule, self._next = rule, {}
         self._expect(rule, list(pairwise(edges)))
+
+    def learn(self, numbers: list[float], parts: Parts) -> None:
+        """Store values that are known: ``parts`` have one row for each number."""
+        self._kinds = [(part.shape[1:], part.dtype) for part in parts]
+        self._keep(numbers, list(zip(*parts, strict=True)))
+
+    def has_kinds(self, parts: Parts) -> bool:
+        """Whether ``parts``, with a row for each number, have shapes and dtypes of the values that are known."""
+        return [(part.shape[1:], part.dtype) for part in parts] == self._kinds
 
     def __call__(self, x: float) -> Parts:
         """Return the parts at ``x``."""
@@ -190,8 +209,7 @@ class Sampled:
         except Exception:  # it branches on x, say; an error of the function itself comes again when it runs alone
             forget_refusal()
             return None
-        same = [(part.shape[1:], part.dtype) for part in parts] == self._kinds
-        return list(zip(*parts, strict=True)) if same else None
+        return list(zip(*parts, strict=True)) if self.has_kinds(parts) else None
 
     def _keep(self, numbers: list[float], values: list[Parts]) -> None:
         self.size += sum(part.nbytes for parts in values for part in parts)

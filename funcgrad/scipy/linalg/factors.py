@@ -66,7 +66,7 @@ def lu_factor(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True
         array([[2. , 4. ],
                [0.5, 3. ]])
     """
-    found: tuple[Array, Array] = prim.lu(_matrix("lu_factor", a))
+    found: tuple[Array, Array] = prim.lu(_matrix("lu_factor", a), warns=True)
     return found
 
 
@@ -94,7 +94,7 @@ def lu(
                [1. , 0. ]]), array([[2., 4.],
                [0., 3.]]))
     """
-    packed, pivots = prim.lu(_matrix("lu", a))
+    packed, pivots = prim.lu(_matrix("lu", a), warns=False)
     rows, columns = backend.shape_of(packed)[-2:]
     k, dtype = min(rows, columns), backend.dtype_of(packed)
     low = tril(packed[..., :, :k], k=-1) + np.eye(rows, k, dtype=dtype)

@@ -18,6 +18,7 @@ from funcgrad.kinds import nondifferentiable, primitive
 from funcgrad.kinds.linear import reduce_sum
 from funcgrad.kinds.rules import Operation
 from funcgrad.optional import import_scipy, loaded_jax
+from funcgrad.primitives.comparison import where
 from funcgrad.primitives.decompositions import eigh_cotangent, eigh_tangent
 from funcgrad.primitives.indexing import pad_zeros
 from funcgrad.primitives.products import matmul, swap_last_axes
@@ -110,14 +111,15 @@ order_of_eigenvalues: Operation = nondifferentiable("order_of_eigenvalues", _ord
 # ---- LU ----------------------------------------------------------------------------------------------------
 
 
-def _lu(xp: Any, x: Any) -> tuple[Any, Any]:
+def _lu(xp: Any, x: Any, *, warns: bool) -> tuple[Any, Any]:
     if xp is not np:
         return tuple(loaded_jax().lax.linalg.lu(x)[:2])
     if 0 in x.shape[-2:]:
         dtype = np.result_type(x.dtype, np.float32)
         return np.zeros(x.shape, dtype), np.zeros((*x.shape[:-2], min(x.shape[-2:])), np.int32)
-    factors = _scipy_linalg("lu_factor").lu_factor
-    return tuple(each(lambda a: factors(a, check_finite=False), (2,), x))
+    (routine,) = _scipy_linalg("lu_factor").get_lapack_funcs(("getrf",), (x,))
+    factors = partial(_scipy_linalg("lu_factor").lu_factor, check_finite=False) if warns else lambda a: routine(a)[:2]
+    return tuple(each(factors, (2,), x))
 
 
 def _permutation(xp: Any, x: Any, *, rows: int) -> Any:
@@ -161,10 +163,11 @@ def _divided(factor: Array, x: Array, *, lower: bool, left: bool) -> Array:
     return swap_last_axes(solve_triangular(factor, swap_last_axes(x), transposed=True, **options))
 
 
-def _lu_jvp(t: Array, ans: Any) -> list[Array]:
+def _lu_jvp(t: Array, ans: Any, *, warns: bool) -> list[Array]:
     """Return tangents, from ``A = L U`` for permuted rows: ``inv(L) dA inv(U) = inv(L) dL + dU inv(U)``.
 
-    The first term is strictly lower, the second upper triangular. Rows and columns beyond the square part follow.
+    The first term is strictly lower, the second upper triangular. Rows and columns beyond the square part follow. Only
+    rows below the square part need the last pivot, which is 0 if the rank is one less than full.
     """
     packed, pivots = ans
     rows, columns = packed.shape[-2:]
@@ -175,8 +178,9 @@ def _lu_jvp(t: Array, ans: Any) -> list[Array]:
     low, up = _lower(packed, k), triu(packed[..., :k, :], k=0)
     top, right = low[..., :k, :], up[..., :, :k]
     inner = _divided(top, t[..., :k, :k], lower=True, left=True)
-    inner = _divided(right, inner, lower=False, left=False)
-    of_low, of_up = matmul(top, tril(inner, k=-1)), matmul(triu(inner, k=0), right)
+    is_last = np.arange(k) == k - 1
+    strictly = tril(_divided(where(np.outer(is_last, is_last), 1.0, right), inner, lower=False, left=False), k=-1)
+    of_low, of_up = matmul(top, strictly), triu(inner - matmul(strictly, right), k=0)
     moved = of_low + of_up
     rank = len(packed.shape)
     if rows > k:
@@ -188,7 +192,8 @@ def _lu_jvp(t: Array, ans: Any) -> list[Array]:
     return [moved, backend.zeros_like(pivots)]
 
 
-#: ``lu(x)``: L without its diagonal of ones and U, in one array, and for each row the row that it is exchanged with.
+#: ``lu(x, *, warns)``: L without its diagonal of ones and U, in one array, and for each row the row that it is
+#: exchanged with; ``warns``: whether a pivot that is 0 raises SciPy's warning.
 lu: Operation = primitive("lu", _lu, jvps=[_lu_jvp], batch="leading", multiple=True)
 
 # ---- banded systems ----------------------------------------------------------------------------------------

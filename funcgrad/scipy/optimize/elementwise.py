@@ -23,8 +23,8 @@ from funcgrad.scipy.optimize.implicit import (
     differentiable_root,
     one_by_one,
     plain,
+    result_with,
     search,
-    with_fields,
 )
 from funcgrad.transforms.products import jvp
 from funcgrad.transforms.side_effects import isolated, settle
@@ -132,7 +132,7 @@ def _solve_elementwise(
     alone = type(found.result) is not list
     ends = {name: found.result[name] for name in ("bracket", "f_bracket") if alone}
     kind = import_scipy(call).OptimizeResult
-    return with_fields(kind, found.facts, x=x, f_x=f(x, *args), **ends)
+    return result_with(call, kind, found, x=x, f_x=f(x, *args), **ends)
 
 
 def _slope(f: Callable[..., Any]) -> Callable[..., Any]:

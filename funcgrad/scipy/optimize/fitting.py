@@ -26,9 +26,9 @@ from funcgrad.scipy.optimize.implicit import (
     depends,
     differentiable_root,
     plain,
+    result_with,
     search,
     vector,
-    with_fields,
 )
 from funcgrad.transforms.gradients import grad
 from funcgrad.transforms.jacobians import jacfwd, jacrev
@@ -166,8 +166,9 @@ def fitted(call: str, residuals: Callable[[Any], Any], found: SearchResult, with
     slope = grad(cost)
     x = differentiable_root(call, bounded_stationarity(slope, found.x, within), found, found.facts["success"])
     facts = {"active_mask": np.zeros(np.shape(found.x)[-1:]), **found.facts}  # SciPy's are floats without bounds
+    found = found._replace(facts=facts)
     fields = {"x": x, "cost": cost(x), "grad": slope(x), "jac": _slopes(residuals, x, loss, scale), "fun": residuals(x)}
-    return with_fields(import_scipy(call).OptimizeResult, facts, **fields)
+    return result_with(call, import_scipy(call).OptimizeResult, found, **fields)
 
 
 def weight(loss: Any) -> Callable[[Any], Any]:
@@ -290,7 +291,8 @@ def lsq_linear(
         call, bounded_stationarity(lambda x: residuals(x) @ whole, found.x, within), found, found.facts["success"]
     )
     fields = {"x": x, "cost": 0.5 * fnp.sum(residuals(x) ** 2), "fun": residuals(x)}
-    return with_fields(optimize.OptimizeResult, found.facts, **fields)
+    facts = {"active_mask": np.zeros(np.shape(found.x)[-1:]), **found.facts}
+    return result_with(call, optimize.OptimizeResult, found._replace(facts=facts), **fields)
 
 
 def _is_operator(A: Any) -> bool:
@@ -369,7 +371,7 @@ def curve_fit(
     _check_plain("full_output", bool(full_output))
     loss, scale = kwargs.get("loss", "linear"), kwargs.get("f_scale", 1.0)
     residuals = fit.residuals()
-    best = fitted(_CALL, residuals, found._replace(facts={"success": True}), fit.within, loss, scale)
+    best = fitted(_CALL, residuals, found._replace(facts={"success": True}, result=[]), fit.within, loss, scale)
     fit.settle(best.x)
     return best.x, _covariances(best.jac, best.cost, absolute_sigma)
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable
-from functools import partial
-from typing import Any, NamedTuple
+from functools import cache, partial
+from typing import Any, NamedTuple, Never
 
 import numpy as np
 
@@ -38,6 +38,7 @@ from funcgrad.errors import (
 from funcgrad.kinds.custom import CustomRules, custom_call
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.plain_values.concretization import forget_refusal, strip_constant_tracers
+from funcgrad.numpy.plain_values.hints import user_line
 from funcgrad.numpy.plain_values.peeking import any_true, concrete_or_none
 from funcgrad.numpy_code.rebuilding import SelfRebuilding
 from funcgrad.transforms.closures import RecordedClosure, example_by_example
@@ -48,6 +49,10 @@ from funcgrad.transforms.stopping import no_grad, stop_gradient
 
 #: Largest Newton step, relative to the solution, that counts as zero: default tolerances leave errors of this size.
 _STEP_TOLERANCE = 1e-5
+
+
+#: Fields of results that measure how well a search has converged. They are constants: a solution has no such error.
+_MEASURES = frozenset(("constr_violation", "execution_time", "maxcv", "mip_gap", "optimality"))
 
 
 class Problem(NamedTuple):
@@ -103,7 +108,7 @@ class SearchResult(NamedTuple):
 
     Attributes:
         x: the solution; a tracer for a batch.
-        facts: the integers, truth values and texts of SciPy's result.
+        facts: the integers, truth values, texts and measures of convergence of SciPy's result.
         result: SciPy's result; for a batch a list of results.
     """
 
@@ -265,10 +270,14 @@ class _ResultFields:
         self.results: list[Any] = []
 
     def split(self, x: Any, result: dict[str, Any]) -> list[Any]:
-        """Store a result; return the solution and the integers and truth values."""
+        """Store a result; return the solution and the numbers that are constants."""
         self.results.append(result)
         # ``hess_inv`` of BFGS has dtype int if the search begins at a minimum
-        self.names = [name for name, value in result.items() if _is_count(value) and name != "hess_inv"]
+        self.names = [
+            name
+            for name, value in result.items()
+            if (_is_count(value) and name != "hess_inv") or (name in _MEASURES and value is not None)
+        ]
         return [x, *[result[name] for name in self.names]]
 
     def joined(self, outs: list[Any]) -> SearchResult:
@@ -276,7 +285,7 @@ class _ResultFields:
         facts = dict(zip(self.names, outs[1:], strict=True))
         alone, last = len(self.results) == 1, self.results[-1]
         for name, value in last.items():
-            if isinstance(value, str):
+            if value is None or isinstance(value, str) or (type(value) is list and all(type(x) is str for x in value)):
                 facts[name] = value if alone else [result.get(name) for result in self.results]
         return SearchResult(outs[0], facts, last if alone else self.results)
 
@@ -445,3 +454,32 @@ def with_fields(kind: Any, facts: dict[str, Any], **fields: Any) -> Any:
     made.update(facts)
     made.update(fields)
     return made
+
+
+def result_with(call: str, kind: Any, found: SearchResult, **fields: Any) -> Any:
+    """Build a result of SciPy's class ``kind`` with the facts of a search and these fields, which have derivatives.
+
+    Other fields of SciPy's result raise an error that names the field.
+    """
+    results = found.result if type(found.result) is list else [found.result]
+    lost = {name for result in results[-1:] for name in result} - {*found.facts, *fields}
+    made = with_fields(_incomplete(kind) if lost else kind, found.facts, **fields)
+    if lost:
+        object.__setattr__(made, "_lost", (call, lost))
+    return made
+
+
+@cache
+def _incomplete(kind: Any) -> Any:
+    """Return a class of results like ``kind`` that raises an error for fields that have no derivative."""
+
+    def missing(self: Any, name: Any) -> Never:
+        call, lost = self._lost
+        if name not in lost:
+            raise KeyError(name)
+        raise NotDifferentiableError(
+            f"{call}: the steps of the search leave this field of the result, so it has no derivative, got {name!r}"
+            f"{user_line()}. Compute it from the solution, for example by funcgrad.hessian or jacobian at result.x."
+        )
+
+    return type(kind.__name__, (kind,), {"__missing__": missing, "_lost": ("", ()), "__module__": kind.__module__})

@@ -41,9 +41,9 @@ from funcgrad.scipy.optimize.implicit import (
     depends,
     differentiable_root,
     number,
+    result_with,
     search,
     vector,
-    with_fields,
 )
 from funcgrad.transforms.gradients import grad, value_and_grad
 from funcgrad.transforms.jacobians import hessian
@@ -94,7 +94,8 @@ def minimize(
 
     Returns:
         SciPy's ``OptimizeResult``. For traced values it holds ``x``, ``fun`` and ``jac``, which have derivatives, and
-        SciPy's counts, flags and messages.
+        SciPy's counts, flags and messages. Fields that the steps of the search leave, such as ``hess_inv``, raise an
+        error.
 
     Raises:
         ConvergenceError: no convergence, and a derivative is requested (an ``ArithmeticError``).
@@ -158,7 +159,8 @@ def minimize(
         x = differentiable_root(call, equation, found, found.facts["success"], least=there)
     least, slope_there = value_and_grad(value)(x)
     settle_all((fun, jac), args, limits, x)
-    return with_fields(import_scipy(call).OptimizeResult, found.facts, x=x, fun=least, jac=slope_there)
+    slopes = {"jac": slope_there, **({"grad": slope_there} if kind == "trust-constr" else {})}
+    return result_with(call, import_scipy(call).OptimizeResult, found, x=x, fun=least, **slopes)
 
 
 def _one_number(call: str, y: Any) -> Any:
@@ -266,4 +268,4 @@ def minimize_scalar(
     check_smooth(call, there, equation, found.x)
     x = differentiable_root(call, equation, found, found.facts["success"], least=there)
     settle(fun, x, *args)
-    return with_fields(optimize.OptimizeResult, found.facts, x=x, fun=value(x))
+    return result_with(call, optimize.OptimizeResult, found, x=x, fun=value(x))

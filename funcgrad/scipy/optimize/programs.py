@@ -12,7 +12,7 @@ from funcgrad.numpy.creation import as_value
 from funcgrad.optional import import_scipy
 from funcgrad.scipy.optimize.bounds import pairs
 from funcgrad.scipy.optimize.constraints import ACTIVE_TOLERANCE, Constraint, equations
-from funcgrad.scipy.optimize.implicit import Problem, depends, differentiable_root, search, vector, with_fields
+from funcgrad.scipy.optimize.implicit import Problem, depends, differentiable_root, result_with, search, vector
 from funcgrad.transforms.stopping import stop_gradient
 from funcgrad.typing import ArrayLike
 
@@ -105,7 +105,7 @@ def linprog(
     for name, residual in (("lower", x - within[0]), ("upper", within[1] - x)):
         held_there = stop_gradient(residual) <= ACTIVE_TOLERANCE * (1 + fnp.abs(stop_gradient(x)))
         parts[name] = optimize.OptimizeResult(residual=residual, marginals=fnp.where(held_there, reduced, 0.0))
-    return with_fields(optimize.OptimizeResult, found.facts, x=x, fun=cost @ x, **left, **parts)
+    return result_with(call, optimize.OptimizeResult, found, x=x, fun=cost @ x, **left, **parts)
 
 
 def _row(A: Any, b: Any) -> tuple[Any, Any]:

@@ -23,8 +23,8 @@ from funcgrad.scipy.optimize.implicit import (
     differentiable_root,
     number,
     one_by_one,
+    result_with,
     search,
-    with_fields,
 )
 from funcgrad.transforms.products import jvp
 from funcgrad.transforms.side_effects import isolated, settle, settle_each
@@ -135,7 +135,7 @@ def _root_of(call: str, f: Callable[..., Any], args: tuple[Any, ...], found: Sea
     if not depends((found.x, f(found.x, *args))):
         return found.x, found.result
     root = differentiable_root(call, lambda x: f(x, *args), found, found.facts["converged"])
-    return root, with_fields(import_scipy(call).RootResults, found.facts, root=root)
+    return root, result_with(call, import_scipy(call).RootResults, found, root=root)
 
 
 def newton(

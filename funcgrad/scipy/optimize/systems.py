@@ -20,9 +20,9 @@ from funcgrad.scipy.optimize.implicit import (
     as_args,
     depends,
     differentiable_root,
+    result_with,
     search,
     vector,
-    with_fields,
 )
 from funcgrad.transforms.jacobians import jacfwd
 from funcgrad.transforms.side_effects import isolated, settle, settle_each
@@ -110,7 +110,11 @@ def fsolve(
         return (x, found.result["all"], facts["ier"], facts["mesg"]) if full_output else _warned(x, facts)
     x = differentiable_root(call, lambda x: _array(func(x, *args)), found, facts["ier"] == 1)
     settle_each((func, fprime), x, args)
-    return (x, {**_counts(facts), "fvec": _array(func(x, *args))}, facts["ier"], facts["mesg"]) if full_output else x
+    if not full_output:
+        return x
+    infos = [one["all"] for one in (found.result if type(found.result) is list else [found.result])]
+    told = found._replace(facts=_counts(facts), result=infos)
+    return x, result_with(call, dict, told, fvec=_array(func(x, *args))), facts["ier"], facts["mesg"]
 
 
 def _counts(info: dict[str, Any]) -> dict[str, Any]:
@@ -205,7 +209,7 @@ def root(
     _check_count(call, backend.shape_of(result), backend.shape_of(found.x))
     x = differentiable_root(call, value, found, found.facts["success"])
     settle_each((fun, jac), x, args)
-    return with_fields(optimize.OptimizeResult, found.facts, x=x, fun=value(x))
+    return result_with(call, optimize.OptimizeResult, found, x=x, fun=value(x))
 
 
 def _check_count(call: str, equations: tuple[int, ...], unknowns: tuple[int, ...]) -> None:

@@ -291,11 +291,41 @@ class gaussian_kde:  # noqa: N801  (SciPy's name)
             )
         self.weights = raw / fnp.sum(raw)
         self.neff = 1 / fnp.sum(self.weights * self.weights)
-        self.factor = self._factor(bw_method)
         gaps = self.dataset - (self.dataset @ self.weights)[:, None]
-        spread = (gaps * self.weights) @ gaps.T / (1 - fnp.sum(self.weights * self.weights))
-        self.covariance = spread * self.factor**2
+        self._spread = (gaps * self.weights) @ gaps.T / (1 - fnp.sum(self.weights * self.weights))
+        self._set_factor(self._factor(bw_method))
+
+    def _set_factor(self, factor: Any) -> None:
+        self.factor, self.covariance = factor, self._spread * factor**2
         self._cholesky = solving.cholesky(self.covariance, upper=False)
+
+    @property
+    def inv_cov(self) -> Any:
+        """The inverse of the covariance."""
+        return fnp.linalg.inv(self.covariance) if self._given is None else self._given.inv_cov
+
+    @property
+    def cho_cov(self) -> Any:
+        """The lower triangle whose product with its transpose is the covariance."""
+        return self._cholesky if self._given is None else self._given.cho_cov
+
+    @property
+    def log_det(self) -> Any:
+        """The logarithm of the determinant of the covariance times 2 pi."""
+        found = 2 * fnp.sum(fnp.log(fnp.diagonal(self._cholesky))) + self.d * LOG_2PI
+        return found if self._given is None else self._given.log_det
+
+    def set_bandwidth(self, bw_method: Any = None) -> None:
+        """Set another factor of the standard deviation, see ``gaussian_kde``; None changes nothing."""
+        if bw_method is not None:
+            self._set_factor(self._factor(bw_method))
+            self._given = self._given if is_plain(self.factor) else None
+            if self._given is not None:
+                self._given.set_bandwidth(bw_method)
+
+    def resample(self, size: int | None = None, seed: Any = None) -> Any:
+        """Draw random numbers, which move with the sample."""
+        return self._by_scipy("resample", size, seed)
 
     def _factor(self, bw_method: Any) -> Any:
         if bw_method is None or (isinstance(bw_method, str) and bw_method == "scott"):

@@ -380,6 +380,25 @@ def test_logging_records_print_numbers():
     assert lines == ["at 0.700, 3"] * 2
 
 
+def test_numbers_are_logged_once_without_errors(capsys):
+    log = logging.Logger("programs")
+    log.addHandler(logging.StreamHandler(sys.stdout))
+
+    def helper(x):
+        log.error("helper: %(x)6.3f", {"x": x})
+
+    def logs(x):
+        log.warning("at %.3f, %d", x, 3)
+        helper(x)
+        return x * x
+
+    for _ in range(2):
+        assert grad(logs)(0.5) == 1.0
+        assert tuple(capsys.readouterr()) == ("at 0.500, 3\nhelper:  0.500\n", "")
+    assert vmap(grad(lambda x: logs(x) * x))(np.array([1.0, 2.0])).tolist() == [3.0, 12.0]
+    assert tuple(capsys.readouterr()) == ("at 1.000, 3 | at 2.000, 3\nhelper:  1.000 | helper:  2.000\n", "")
+
+
 @pytest.mark.parametrize("name", WHOLE)
 def test_text_round_trip_keeps_derivative(name):
     f = WHOLE[name]

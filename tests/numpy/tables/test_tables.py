@@ -9,8 +9,8 @@ import xarray as xr
 from helpers import differences
 
 import funcgrad.numpy as fnp
-from funcgrad import grad, hessian, jacrev, jvp, tree, value_and_grad, vjp, vmap
-from funcgrad.errors import ConcretizationError, ConversionError, FuncgradError
+from funcgrad import grad, hessian, jacfwd, jacrev, jvp, tree, value_and_grad, vjp, vmap
+from funcgrad.errors import ConcretizationError, ConversionError, FuncgradError, InputError
 from funcgrad.numpy.tables.containers import TableArray, unlabel_number
 
 SERIES = pd.Series([1.0, 2.0, 3.0], index=list("abc"), name="rate")
@@ -247,6 +247,77 @@ def test_mismatched_labels_raise():
 def test_jacobians_are_arrays():
     assert jacrev(lambda s: s.to_numpy() ** 2)(SERIES).tolist() == np.diag([2.0, 4.0, 6.0]).tolist()
     assert jacrev(lambda d: fnp.sum(d.data, axis=1))(ARRAY).shape == (2, 2, 3)
+
+
+#: Functions of tables and their arguments, and the tables in which their Jacobians are, if in any.
+JACOBIANS = {
+    "series to series": (lambda s: s**2 * s["a"], SERIES, np.ndarray),
+    "series to number": (lambda s: (s**3).prod(), SERIES, pd.Series),
+    "number to series": (lambda x: x * SERIES**x, 2.0, pd.Series),
+    "series in a dictionary": (lambda s: {"all": s.ewm(com=1.0).mean() ** 2, "first": s["a"]}, SERIES, dict),
+    "frame to series": (lambda f: f["u"] * f["v"], FRAME, dict),
+    "frame to frame": (lambda f: f[["u", "v"]] ** 2 * f["u"].sum(), FRAME, dict),
+    "frame to number": (lambda f: (f["u"] * f["v"]).prod(), FRAME, pd.DataFrame),
+    "number to frame": (lambda x: x**2 * FRAME[["u", "v"]], 2.0, pd.DataFrame),
+    "array with labels": (lambda d: d.mean("t") ** 2, ARRAY, np.ndarray),
+    "number to array with labels": (lambda x: x**2 * ARRAY, 2.0, xr.DataArray),
+    "dataset to array with labels": (lambda d: d["a"] * d["b"], DATASET, dict),
+    "dataset to dataset": (lambda d: d[["a", "b"]] * d["b"].sum(), DATASET, dict),
+}
+
+
+@pytest.mark.parametrize("name", JACOBIANS)
+def test_jacobians_of_tables(name):
+    f, x, kind = JACOBIANS[name]
+    leaves, spec = tree.flatten(x)
+    sizes = np.cumsum([np.size(leaf) for leaf in leaves])[:-1]
+    flat = np.concatenate([np.ravel(leaf) for leaf in leaves])
+
+    def of_flat(v):
+        parts = [np.reshape(v, np.shape(leaf)) for v, leaf in zip(np.split(v, sizes), leaves, strict=True)]
+        return np.concatenate([np.ravel(leaf) for leaf in tree.leaves(f(tree.unflatten(spec, parts)))])
+
+    def matrix(found):
+        blocks = iter(tree.leaves(found))
+        return np.block([[np.reshape(next(blocks), (np.size(y), -1)) for _ in leaves] for y in tree.leaves(f(x))])
+
+    expected = np.stack([(of_flat(flat + e) - of_flat(flat - e)) / 2e-5 for e in 1e-5 * np.eye(flat.size)], axis=1)
+    for jacobian_of in (jacrev, jacfwd):
+        found = jacobian_of(f)(x)
+        assert type(found) is kind
+        np.testing.assert_allclose(matrix(found), expected, rtol=1e-6, atol=1e-7)
+
+
+def test_hessians_of_tables():
+    found = hessian(lambda s: (s**3).sum() + s["a"] * s["c"])(SERIES)
+    np.testing.assert_allclose(found, [[6.0, 0.0, 1.0], [0.0, 12.0, 0.0], [1.0, 0.0, 18.0]])
+    found = hessian(lambda f: (f["u"] * f["v"] ** 2).sum())(FRAME)
+    np.testing.assert_allclose(found["u"]["v"], np.diag(2 * FRAME["v"]))
+    np.testing.assert_allclose(found["v"]["v"], np.diag(2 * FRAME["u"]))
+    found = hessian(lambda d: (d.mean("t") ** 3).sum())(ARRAY)
+    np.testing.assert_allclose(found[0, :, 1], np.diag(1.5 * ARRAY.mean("t")))
+
+
+def test_jacobians_of_equal_columns_raise():
+    twice = pd.DataFrame([[1.0, 2.0], [3.0, 4.0]], columns=["a", "a"])
+    with pytest.raises(InputError, match=r"got equal ones, \['a', 'a'\]. Rename"):
+        jacrev(lambda f: f.sum(axis=1) ** 2)(twice)
+
+
+def test_cotangents_of_tables_are_tables():
+    assert vjp(lambda s: s**2, SERIES)[1](SERIES)[0].equals(2 * SERIES**2)
+    pulled = vjp(lambda f: {"twice": 2 * f[["u", "v"]], "sum": f["u"].sum()}, FRAME)[1]
+    found = pulled({"twice": FRAME[["u", "v"]], "sum": 1.0})[0]
+    assert found["u"].tolist() == (2 * FRAME["u"] + 1).tolist()
+    assert found["v"].tolist() == (2 * FRAME["v"]).tolist()
+    with pytest.raises(InputError, match="another structure"):
+        pulled({"twice": FRAME[["v", "u"]], "sum": 1.0})
+
+
+def test_tangents_of_frames_are_frames():
+    value, tangent = jvp(lambda x: x**2 * FRAME[["u", "v"]], (3.0,), (1.0,))
+    assert value.equals(FRAME[["u", "v"]] * 9.0)
+    assert tangent.equals(FRAME[["u", "v"]] * 6.0)
 
 
 def test_lost_derivative_raises():

@@ -1,5 +1,6 @@
 """Tables of pandas that a function makes from traced arrays, with labels of its own."""
 
+import math
 from collections import OrderedDict
 
 import numpy as np
@@ -114,7 +115,23 @@ MADE = {
     "one number": lambda x: (pd.Series(x[0, 0], index=[0, 1]) * np.array([2.0, 3.0])).sum(),
     "one number for a frame": lambda x: pd.DataFrame(x[0, 0], index=[0, 1], columns=list("ab")).prod().sum(),
     "a list after a constant": lambda x: np.log(pd.Series([CONSTANT["a"].std(), x[0, 0], x[0, 1]])).sum(),
+    "crosstab of an array": lambda x: (
+        pd.crosstab(["p", "p", "q", "q"], [0, 1, 0, 1], values=x[:, 0], aggfunc="sum").loc["p"].prod()
+    ),
     "a list": lambda x: np.log(pd.Series([x[0, 0], x[0, 1], 2.0])).std(),
+    "a number and a list": lambda x: (x[0, 1] * pd.Series([x[0, 0], 2.0])).prod(),
+    "a list and a number": lambda x: (pd.Series([x[0, 0], 2.0]) / x[0, 1]).prod(),
+    "a number and rows": lambda x: (x[0, 1] * pd.DataFrame([[x[0, 0], 2.0], [1.0, x[1, 1]]])).sum().prod(),
+    "series as rows": lambda x: (
+        pd.DataFrame([pd.Series(x[0, :2], index=["p", "q"], name="r"), pd.Series({"q": x[1, 0], "s": 2.0})])
+        .fillna(1.0)
+        .loc["r"]
+        .prod()
+        + pd.DataFrame([pd.Series([1.0, 2.0]), pd.Series(x[1, :2])], index=["p", "q"]).loc["q", 1] ** 2
+    ),
+    "a series for each number": lambda x: (
+        pd.Series(x[0]).apply(lambda v: pd.Series({"s": v**2, "c": math.cos(v)})).prod(axis=1).sum()
+    ),
     "lists": lambda x: np.exp(pd.DataFrame({"a": [x[0, 0], x[0, 1]], "b": [1.0, x[0, 2]]})).mean().prod(),
     "rows": rows,
     "a dictionary": lambda x: pd.Series({"a": x[0, 0], "b": x[0, 1]}).std(),
@@ -138,6 +155,25 @@ MADE = {
     "constant names of the module": lambda x: CONSTANT.eval("a * @FACTOR + b").prod() * x[0, 0],
     "copies of constants": copies_of_constants,
 }
+
+
+def test_positions_that_examples_share():
+    """A table that holds a batch of traced arrays itself, as pandas makes it, finds no position."""
+
+    def f(x):
+        s = pd.Series(x, index=list("abc"))
+        return s[s.idxmax()] * s.iloc[s.argmin()] ** 2
+
+    def filtered(x):
+        return (
+            pd.DataFrame({"v": x, "g": list("aab")}).groupby("g").filter(lambda part: part["v"].sum() > 3.5)["v"].prod()
+        )
+
+    batch = np.array([[1.0, 3.0, 2.0], [2.0, 5.0, 3.0]])
+    assert vmap(filtered)(batch).tolist() == [3.0, 10.0]
+    batch = np.array([[1.0, 3.0, 2.0], [2.0, 5.0, 4.0]])
+    assert vmap(f)(batch).tolist() == [3.0, 20.0]
+    assert vmap(grad(f))(batch).tolist() == [[6.0, 1.0, 0.0], [20.0, 4.0, 0.0]]
 
 
 @pytest.mark.parametrize("name", MADE)

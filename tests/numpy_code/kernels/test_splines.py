@@ -384,6 +384,26 @@ def test_operation_for_points_agrees_with_formula(nu, k, c, extrapolate):
     v = np.array([0.3, -0.2, 0.5, 0.1, 0.4])
     f = lambda x: spline_values.spline(t, c, k, x, nu, extrapolate)
     g = lambda x: spline_values._by_formula(t, c, k, x, nu, extrapolate)
+    compare_operation(f, g, x, v, si.BSpline(t, c, k, extrapolate), nu)
+
+
+@pytest.mark.parametrize("extrapolate", [True, False])
+@pytest.mark.parametrize("form", ["PPoly", "BPoly"])
+@pytest.mark.parametrize("nu", range(4))
+def test_operation_for_pieces_agrees_with_formula(form, nu, extrapolate):
+    """Real curves, and several complex ones whose knots fall."""
+    for c, knots in ((CUBICS, [0.0, 0.5, 1.0, 3.0]), (np.exp(1j * CUBICS.repeat(2, axis=2)), [3.0, 1.0, 0.5, 0.0])):
+        f = lambda x, c=c, knots=knots: spline_values.pieces(form, c, knots, x, nu, extrapolate)
+        g = lambda x, c=c, knots=knots: spline_values._FORMULAS[form](knots, c, len(c) - 1, x, nu, extrapolate)
+        x, v = np.array([0.2, 0.5, 1.0, 1.7, 2.9]), np.array([0.3, -0.2, 0.5, 0.1, 0.4])
+        compare_operation(f, g, x, v, getattr(si, form)(c, knots, extrapolate), nu)
+
+
+CUBICS = np.sin(np.arange(12.0)).reshape(4, 3, 1)
+
+
+def compare_operation(f, g, x, v, curve, nu):
+    """Compare the operation in ``f`` with the formula in ``g``, in all modes at ``x``, and with SciPy's ``curve``."""
     pulled = lambda h, x: (found := vjp(h, x))[1](np.ones_like(stop_gradient(found[0])))[0]
     got, want = jvp(f, (x,), (v,)), jvp(g, (x,), (v,))
     close(got[0], want[0], 1e-12)
@@ -396,7 +416,7 @@ def test_operation_for_points_agrees_with_formula(nu, k, c, extrapolate):
     close(jit(f)(x), g(x), 1e-12)
     close(jit(f, backend="numpy")(x), f(x), 1e-12)
     outside = np.array([-0.5, 3.5, np.nan])
-    close(jvp(f, (outside,), (v[:3],))[0], si.BSpline(t, c, k, extrapolate)(outside, nu), 1e-10)
+    close(jvp(f, (outside,), (v[:3],))[0], curve(outside, nu), 1e-10)
 
 
 def test_recorded_points_are_computed_by_jax():

@@ -786,6 +786,43 @@ def test_integrands_of_large_arrays_are_evaluated_one_by_one(size, together, mon
     assert bool(asked) == together
 
 
+#: Inner integrals of ``y`` and ``k``; and whether their first nodes suffice, so that no other nodes are asked for.
+INNER = {
+    "constant limits": (lambda y, k: scipy.integrate.quad(lambda x: np.exp(-k * x * y), 0.0, 1.0)[0], True),
+    "moving limits": (lambda y, k: scipy.integrate.quad(lambda x: np.exp(-k * x * y), k * y, 2.0 * y)[0], True),
+    "points": (lambda y, k: scipy.integrate.quad(lambda x: abs(x - 0.5) * y * k, 0.0, 1.0, points=[0.5])[0], True),
+    "complex": (
+        lambda y, k: abs(scipy.integrate.quad(lambda x: np.exp(1j * k * x * y), 0.0, 1.0, complex_func=True)[0]),
+        True,
+    ),
+    "a half-line": (lambda y, k: scipy.integrate.quad(lambda x: np.exp(-k * x), y, np.inf)[0], False),
+    "arrays": (lambda y, k: scipy.integrate.quad_vec(lambda x: np.sin(x * y * k * np.ones(2)), 0.0, 1.0)[0][1], False),
+    "a branch": (lambda y, k: scipy.integrate.quad(lambda x: (x if x < y else y) * k, 0, 1, epsabs=1e-5)[0], False),
+    "a weight": (lambda y, k: scipy.integrate.quad(lambda x: k * x * y, 0.0, 1.0, weight="cos", wvar=3.0)[0], False),
+}
+
+
+@pytest.mark.parametrize("name", INNER)
+def test_inner_integrals_are_evaluated_together(name, monkeypatch):
+    """The outer nodes are evaluated at once, and so are the first nodes of the integrals at all of them."""
+    inner, suffices = INNER[name]
+    asked, rows = [], nodes.Sampled._rows
+    monkeypatch.setattr(nodes.Sampled, "_rows", lambda self, x: (asked.append(len(x)), rows(self, x))[1])
+    outer = lambda k: scipy.integrate.quad(lambda y: inner(y, k), 0.1, 1.0, epsabs=1e-6)[0]
+    np.testing.assert_allclose(grad(outer)(0.7), differences(outer, 0.7), rtol=1e-5)
+    np.testing.assert_allclose(jvp(outer, (0.7,), (1.0,))[1], grad(outer)(0.7), rtol=1e-5)
+    assert len(asked) < 20 or not suffices
+
+
+def test_integrals_of_many_examples():
+    """Only some examples evaluate their nodes at once; each gets its own numbers."""
+    f = lambda k, b: scipy.integrate.quad(lambda x: np.exp(-k * x), 0.0, b)[0]
+    k, b = np.linspace(0.5, 1.5, 250), np.linspace(1.0, 3.0, 250)
+    np.testing.assert_allclose(vmap(f)(k, b), (1.0 - np.exp(-k * b)) / k, rtol=1e-12)
+    np.testing.assert_allclose(vmap(grad(f, 1))(k, b), np.exp(-k * b), rtol=1e-12)
+    assert vmap(f)(k[:0], b[:0]).shape == (0,)
+
+
 ESTIMATES = {
     "nsum": (lambda m, k: m.nsum(lambda n: k / n**2, np.array([1, 2]), 20), ("sum", "error", "nfev", "success")),
     "tanhsinh": (
