@@ -57,18 +57,30 @@ class Forked(BaseException):
     """Signal that a function has more than one path."""
 
 
+class _Raising(NamedTuple):
+    """Paths that all raise errors.
+
+    Attributes:
+        checks: the errors; the last one is raised if no condition of the others is true.
+        closed: the computation of the conditions of the others from the leaves; None if there are no others.
+    """
+
+    checks: list[FailedCheck]
+    closed: Any
+
+
 class Answer(NamedTuple):
     """Answer to a question of a run.
 
     Attributes:
         value: the answer.
         mark: what the run had computed when it asked.
-        otherwise: the check that fails if the other answer is true; None if both answers lead to results.
+        otherwise: the errors to which the other answer leads; None if it leads to results.
     """
 
     value: bool
     mark: int
-    otherwise: FailedCheck | None = None
+    otherwise: _Raising | None = None
 
 
 class Path:
@@ -81,9 +93,10 @@ class Path:
 
     Attributes:
         checks: conditions and the checks that fail if they are true.
+        leaves: the values with which the function runs.
     """
 
-    __slots__ = ("_answers", "_asked", "_computed", "_known", "_refuse", "checks")
+    __slots__ = ("_answers", "_asked", "_computed", "_known", "_refuse", "checks", "leaves")
 
     def __init__(
         self, answers: Sequence[Answer] = (), known: int = 0, refuse: Callable[[], None] | None = None
@@ -91,6 +104,7 @@ class Path:
         self._answers, self._known, self._refuse = answers, known, refuse
         self._asked = self._computed = 0
         self.checks: list[tuple[Any, FailedCheck]] = []
+        self.leaves: Sequence[Any] = ()
 
     def made_checks(self, jax: Any) -> Checks | None:
         """Return the checks that the run has made."""
@@ -135,9 +149,16 @@ class Path:
         if found.mark != self._computed:
             raise _OtherQuestion from None
         if found.otherwise is not None and self._asked >= self._known:
-            self.checks.append(((~condition if found.value else condition).any(), found.otherwise))
+            self._note_errors((~condition if found.value else condition).any(), found.otherwise)
         self._asked += 1
         return found.value
+
+    def _note_errors(self, leads_there: Any, raising: _Raising) -> None:
+        *others, last = raising.checks
+        if others:
+            failed = evaluated(raising.closed, self.leaves)[0]
+            self.checks += [(leads_there & failed[i], check) for i, check in enumerate(others)]
+        self.checks.append((leads_there, last))
 
 
 def follow_paths(jax: Any, name: str, run: Callable[..., Any], leaves: Sequence[Any]) -> Any:
@@ -239,6 +260,34 @@ class _Fork(NamedTuple):
         return [*self.own_checks, *self.yes.checks, *self.no.checks]
 
 
+class _Stopped(NamedTuple):
+    """Run that ended at a question.
+
+    Attributes:
+        closed: the computation of the truth value, and of the conditions of the checks, from the leaves.
+        question: the question.
+        checks: the checks before it.
+    """
+
+    closed: Any
+    question: _Question
+    checks: list[FailedCheck]
+
+
+def _check_of(error: Exception) -> FailedCheck:
+    """Return the check for an error that the function raises; raise it if the function cannot be compiled."""
+    is_refusal = isinstance(error, FuncgradError) and type(error) is not InputError
+    if is_refusal or type(error).__module__.startswith("jax"):
+        raise error
+    found = failed_check(error)
+    noted = pending_refusals.get(get_ident())
+    if not noted or type(noted) is LostWrite:
+        forget_refusal()  # a text was made, of the error or to be printed; or what another function wrote
+    if is_conversion(error):
+        raise error
+    return found
+
+
 class _Follower:
     """Finds the paths of a function, and makes the program that runs one of them.
 
@@ -252,10 +301,13 @@ class _Follower:
     def __init__(self, jax: Any, name: str, run: Callable[..., Any], leaves: Sequence[Any]) -> None:
         self.jax, self.name, self.run, self.leaves = jax, name, run, leaves
         self._paths = 1
+        self._forks = True
 
     def program(self) -> Any:
         """Return what the program returns."""
         tree = self._explored((), 0)
+        if isinstance(tree, _Raising):
+            raise tree.checks[-1].to_raise(self.name)
         dtypes = self._dtypes(tree)
         found = self._selected(tree, dtypes, self.leaves)
         checks = Checks(tree.checks, found[-1]) if tree.checks else None
@@ -267,89 +319,76 @@ class _Follower:
         Raises:
             Forked: there are several.
         """
+        self._forks = False
         answers: Sequence[Answer] = ()
         while True:
-            _, _, asked = self._run(answers, 0, 0)
-            if asked is None:
+            run = self._run(answers, 0, 0)
+            if isinstance(run, _Raising):
+                raise run.checks[-1].to_raise(self.name)
+            if isinstance(run, _Leaf):
                 return answers
-            sides = self._sides(answers, asked, 0)
+            sides = self._sides(answers, run.question, 0)
             if not isinstance(sides, Answer):
                 raise Forked
             answers = [*answers, sides]
 
-    def _explored(self, answers: Sequence[Answer], depth: int) -> _Fork | _Leaf:
+    def _explored(self, answers: Sequence[Answer], depth: int) -> _Fork | _Leaf | _Raising:
         """Return the tree of the paths that begin with ``answers``."""
         known = len(answers)
         while True:
-            closed, out, asked = self._run(answers, known, depth)
-            if asked is None:
-                static_part, checks = out
-                return _Leaf(closed, static_part, closed.out_avals[: len(closed.out_avals) - bool(checks)], checks)
-            sides = self._sides(answers, asked, depth)
+            run = self._run(answers, known, depth)
+            if not isinstance(run, _Stopped):
+                return run
+            sides = self._sides(answers, run.question, depth)
             if isinstance(sides, Answer):
                 answers = [*answers, sides]
-            elif asked.is_of_batch:  # each example has its own answer
+            elif run.question.is_of_batch:  # each example has its own answer
                 run_on_path(Path(answers, refuse=lambda: None), self.run, *self.leaves)
+            elif not self._forks:
+                raise Forked
             else:
                 self._paths += 1
-                return _Fork(closed, *sides, out[1])
+                return _Fork(run.closed, *sides, run.checks)
 
     def _sides(
         self, answers: Sequence[Answer], asked: _Question, depth: int
     ) -> tuple[_Fork | _Leaf, _Fork | _Leaf] | Answer:
         """Return the paths for both answers to a question, or the only answer that does not lead to an error."""
-        yes = self._side([*answers, Answer(True, asked.mark)], depth)
-        if isinstance(yes, FailedCheck):
+        yes = self._explored([*answers, Answer(True, asked.mark)], depth + 1)
+        if isinstance(yes, _Raising):
             return Answer(False, asked.mark, yes)
-        no = self._side([*answers, Answer(False, asked.mark)], depth)
-        if isinstance(no, FailedCheck):
+        no = self._explored([*answers, Answer(False, asked.mark)], depth + 1)
+        if isinstance(no, _Raising):
             return Answer(True, asked.mark, no)
         return yes, no
 
-    def _side(self, answers: Sequence[Answer], depth: int) -> _Fork | _Leaf | FailedCheck:
-        """Return the paths that begin with ``answers``, or a check if the function raises an error."""
-        try:
-            return self._explored(answers, depth + 1)
-        except Exception as error:
-            is_refusal = isinstance(error, FuncgradError) and type(error) is not InputError
-            if is_refusal or type(error).__module__.startswith("jax"):
-                raise  # the function cannot be compiled
-            found = failed_check(error)
-            noted = pending_refusals.get(get_ident())
-            if not noted or type(noted) is LostWrite:
-                forget_refusal()  # a text was made, of the error or to be printed; or what another function wrote
-            if is_conversion(error):
-                raise
-            return found
-
-    def _run(
-        self, answers: Sequence[Answer], known: int, depth: int
-    ) -> tuple[Any, tuple[Any, list[FailedCheck]], _Question | None]:
-        """Run the function on the path of ``answers``.
-
-        Returns:
-            The computation of the results, or of the truth value that the run asked for, with the conditions of the
-            checks; the static part of the results and the checks; and the question.
-        """
+    def _run(self, answers: Sequence[Answer], known: int, depth: int) -> _Leaf | _Raising | _Stopped:
+        """Run the function on the path of ``answers``; checks for the first ``known`` ones are made elsewhere."""
         is_last = depth >= _MOST_BRANCHES or self._paths >= _MOST_PATHS
         path = Path(answers, known, self._refuse if is_last else None)
-        static_part: list[Any] = [None]
-        questions: list[_Question] = []
+        ending: list[Any] = []
 
         def arrays(*values: Any) -> list[Any]:
             try:
                 out = run_on_path(path, self.run, *values)
-            except _Question as asked:
-                questions.append(asked)
-                results = [asked.condition]
-            else:
-                static_part[:] = [out.func.inner if type(out.func) is Checked else out.func]
+                ending.append(out.func.inner if type(out.func) is Checked else out.func)
                 return list(out.args)
+            except _Question as question:
+                ending.append(question)
+                results = [question.condition]
+            except Exception as error:
+                ending.append(_check_of(error))
+                results = []
             made = path.made_checks(self.jax)
             return results if made is None else [*results, made.failed]
 
         closed = self.jax.make_jaxpr(arrays)(*self.leaves)
-        return closed, (static_part[0], [check for _, check in path.checks]), questions[0] if questions else None
+        ((end,), checks) = ending, [check for _, check in path.checks]
+        if isinstance(end, _Question):
+            return _Stopped(closed, end, checks)
+        if isinstance(end, FailedCheck):
+            return _Raising([*checks, end], closed if checks else None)
+        return _Leaf(closed, end, closed.out_avals[: len(closed.out_avals) - bool(checks)], checks)
 
     def _refuse(self) -> None:
         places = f" in more than {_MOST_BRANCHES} places" if self._paths < _MOST_PATHS else f" on {_MOST_PATHS} paths"

@@ -214,7 +214,8 @@ class StagedProgram(Program):
             leaves = _constrained(self.jax, leaves, [*self.shardings, *[None] * (len(leaves) - len(self.shardings))])
         unseen = blocks.Block(lambda state: state._replace(watcher=None, runner=None))
         with unseen if blocks.current() != blocks.State() else nullcontext():
-            trace = lifted_trace(refuse_closures=True, watch=open_path.get().watch)
+            path = open_path.get()
+            path.leaves, trace = leaves, lifted_trace(refuse_closures=True, watch=path.watch)
             try:
                 with as_staging_errors(self.jax, "jit", self.name):
                     yield trace, [trace.leaf(leaf) for leaf in leaves]

@@ -186,6 +186,38 @@ def test_an_error_on_arrays_of_jax():
         f(jnp.asarray(-1.5, np.float32))
 
 
+def test_each_of_several_errors_is_raised_on_its_path():
+    def f(x):
+        if x < 0:
+            if x < -1:
+                raise KeyError("far below")
+            if not x > -0.5:
+                raise OverflowError("below")
+            raise ValueError("negative")
+        elif x > 1:
+            assert x < 2
+            raise ArithmeticError("above")
+        return x**2
+
+    for g in (jit(f), jit(grad(f)), grad(jit(f))):
+        for x, kind in (
+            (-2.0, KeyError),
+            (-0.7, OverflowError),
+            (-0.2, ValueError),
+            (3.0, AssertionError),
+            (1.5, ArithmeticError),
+        ):
+            with pytest.raises(kind):
+                g(x)
+        assert g(0.5) in (0.25, 1.0)
+    with pytest.raises(ValueError, match="always"):
+        jit(lambda x: always_raises(x))(1.0)
+
+
+def always_raises(x):
+    raise (KeyError if x > 0 else ValueError)("always")
+
+
 def test_an_error_that_a_caller_catches():
     def safe(x):
         try:
