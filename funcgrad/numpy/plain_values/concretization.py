@@ -159,7 +159,10 @@ def _error_for_differing_examples(x: Tracer, request: str, size: int) -> Concret
         f"{user_line()}. {first}"
     )
     error.add_note(second)
-    error.add_note("To take one example at a time, use funcgrad.control.map(f, xs).")
+    error.add_note(
+        "To take one example at a time, use funcgrad.control.map(f, xs). With JAX, vmap(jit(f)) lets each take its own "
+        "branch."
+    )
     return error
 
 
