@@ -231,8 +231,8 @@ def test_an_error_that_a_caller_catches():
 def test_functions_of_scipy_check_their_arguments():
     x = np.array([0.7, 1.3, 2.1])
     assert jit(lambda x: scipy.stats.norm.fit(x)[0])(x) == pytest.approx(scipy.stats.norm.fit(x)[0])
-    with pytest.raises(ValueError, match="the sum of the observed frequencies must agree"):
-        jit(lambda x: scipy.stats.chisquare(x, np.ones(3))[0])(x)
+    with pytest.raises(ValueError, match="The data contains non-finite values"):
+        jit(lambda x: scipy.stats.norm.fit(x)[0])(np.array([0.7, np.nan]))
 
 
 def test_steps_that_end_on_a_tolerance_are_refused():
