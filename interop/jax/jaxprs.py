@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from typing import Any
 
+from funcgrad.optional import loaded_jax
+
 
 def is_variable(v: Any) -> bool:
     """Whether an argument of an operation is a variable, not a literal."""
@@ -29,8 +31,9 @@ def evaluate(eqns: Sequence[Any], values: dict[Any, Any]) -> None:
 
 
 def evaluated(closed: Any, leaves: Sequence[Any]) -> list[Any]:
-    """Return the results of ``closed``, which ``jax.make_jaxpr`` made, for these arguments."""
-    jaxpr = closed.jaxpr
+    """Return the results of ``closed``, which ``jax.make_jaxpr`` made, for these arguments, as arrays."""
+    jax, jaxpr = loaded_jax(), closed.jaxpr
     values = dict(zip([*jaxpr.constvars, *jaxpr.invars], [*closed.consts, *leaves], strict=True))
     evaluate(jaxpr.eqns, values)
-    return [read(values, v) for v in jaxpr.outvars]
+    found = [read(values, v) for v in jaxpr.outvars]
+    return [x if isinstance(x, jax.Array) else jax.numpy.asarray(x) for x in found]  # a literal is a number

@@ -123,6 +123,24 @@ def test_second_order_and_batches_around_jit(f):
     close(jax.grad(compiled)(jnp.asarray(POINTS[0])), slopes[0])
 
 
+def test_results_that_are_constants():
+    def constant(x):
+        if x > 1.5:
+            raise ValueError("above")
+        return 1.25
+
+    def steps(x):
+        return (0.5 if x > 0 else 1.5), (1 if x > 0 else 2.0)
+
+    xs = np.array([-0.5, 0.5])
+    for f in (constant, lambda x: steps(x)[0], lambda x: steps(x)[1]):
+        mapped = vmap(jit(f))
+        close(mapped(xs), [f(x) for x in xs])
+        close(grad(lambda xs, mapped=mapped: np.sum(mapped(xs)))(xs), [0, 0])
+        close(jvp(jit(f), (0.5,), (1.0,)), (f(0.5), 0))
+    close(jit(steps)(-0.5), steps(-0.5))
+
+
 class RangeError(Exception):
     def __init__(self, text, code):
         super().__init__(text)
