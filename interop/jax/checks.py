@@ -6,7 +6,6 @@ the condition is not known, so the error is made and kept beside the program.
 
 from __future__ import annotations
 
-import copy
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -33,11 +32,10 @@ class FailedCheck:
 
     def to_raise(self, name: str) -> Exception:
         """Return the error, for one call of the function ``name``."""
-        try:
-            error = copy.copy(self.error)
-        except Exception:  # a class whose constructor takes other arguments
-            error = self.error.with_traceback(None)
-        error.__notes__ = [  # not ``add_note``: the copy shares its list with the original
+        kind = type(self.error)
+        error: Exception = kind.__new__(kind, *self.error.args)  # its constructor may take other arguments
+        vars(error).update(vars(self.error))
+        error.__notes__ = [
             *getattr(self.error, "__notes__", ()),
             f"The compiled program of {name} raised this error{self.place}. It does not know the numbers in the text: "
             f"call {name} without jit to see them.",
@@ -49,6 +47,7 @@ def failed_check(error: Exception) -> FailedCheck:
     """Return a check that raises ``error``, as it can be kept: without frames, and with texts for traced values."""
     place = user_line(error)
     error.args = tree.map(_kept, error.args)
+    vars(error).update(tree.map(_kept, vars(error)))
     error.__traceback__ = error.__context__ = error.__cause__ = None
     return FailedCheck(error, place)
 

@@ -180,13 +180,9 @@ def follow_paths(jax: Any, name: str, run: Callable[..., Any], leaves: Sequence[
 
 
 def on_only_path(jax: Any, name: str, run: Callable[..., Any], leaves: Sequence[Any], work: Callable[[], Any]) -> Any:
-    """Return ``work()``, which runs the function on its only path that leads to a result.
+    """Return ``work()``, which runs the function of ``follow_paths`` on its only path that leads to a result.
 
     Args:
-        jax: as for ``follow_paths``.
-        name: as there.
-        run: as there.
-        leaves: as there.
         work: runs the function on the open path.
 
     Raises:

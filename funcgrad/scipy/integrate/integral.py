@@ -171,6 +171,8 @@ class _Integrals:
         try:
             plain = [_plain_values(*example) for example in examples]
             nodes = [foreseen(float(a), float(b)) for a, b, *_ in plain]
+            if not nodes[0]:
+                return None
             columns = list(zip(*[map(_in_double_precision, leaves) for _, _, *leaves in plain], strict=True))
             shared = [all(x is column[0] for x in column) for column in columns]
             leaves = [column[0] if same else np.stack(column) for column, same in zip(columns, shared, strict=True)]
@@ -180,8 +182,6 @@ class _Integrals:
             forget_refusal()
             return None
         known = [self._sampled(leaves) for _, _, *leaves in plain]
-        if not nodes[0]:
-            return None
         known[0](nodes[0][0])
         if not known[0].has_kinds([part[0] for part in found]):
             return None

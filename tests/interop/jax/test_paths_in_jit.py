@@ -142,9 +142,9 @@ def test_results_that_are_constants():
 
 
 class RangeError(Exception):
-    def __init__(self, text, code):
+    def __init__(self, text, code, at):
         super().__init__(text)
-        self.code = code
+        self.code, self.at = code, at
 
 
 def checked(x, most=2.0):
@@ -153,7 +153,7 @@ def checked(x, most=2.0):
     assert x < 10, "too large: %6.3f" % x  # noqa: UP031
     if x > most:
         message = "above {}".format(x)  # noqa: UP032
-        raise RangeError(message, code=3)
+        raise RangeError(message, code=3, at=x)
     return np.log(x) * x
 
 
@@ -183,6 +183,8 @@ def test_an_error_is_raised_when_its_path_is_taken(transform):
         with pytest.raises(RangeError, match=r"above float64\[\]") as last:
             f(3.0)
         assert last.value.code == 3
+        assert last.value.at == "float64[]"
+        assert sum("compiled program" in note for note in last.value.__notes__) == 1
     note = error.value.__notes__[0]
     assert "The compiled program of checked raised this error, at " in note
     assert "test_paths_in_jit.py" in note
