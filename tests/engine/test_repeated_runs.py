@@ -107,7 +107,7 @@ def test_repeated_run_on_jax_arrays(row):
     check(row, jnp.asarray, run_eagerly)
 
 
-@pytest.mark.parametrize("row", arranging()[::16], ids=lambda row: row.op.name)
+@pytest.mark.parametrize("row", arranging()[::32], ids=lambda row: row.op.name)
 def test_repeated_run_computed_by_jax(row):
     """Run some of the rows with JAX itself, without ``run_eagerly``."""
     check(row, jnp.asarray)

@@ -238,6 +238,6 @@ def test_random_programs(monkeypatch):
         monkeypatch.setattr(equal_rows, name, value)
     monkeypatch.setattr(equal_rows._RewrittenGraph, "is_faster", is_faster)
     monkeypatch.setattr(agreeing, "_TRIALS_IF_SMALL", agreeing._TRIALS_IF_LARGE)  # ``examine`` has other arguments
-    found = [examine(generate(78, number)) for number in range(80)]
+    found = [examine(generate(78, number)) for number in range(40)]
     assert all(kind == "agree" or (kind == "not recorded" and why) for kind, why in found)
-    assert sum(done) > 10
+    assert sum(done) > 5
