@@ -204,11 +204,11 @@ def _index(x: Tracer) -> int:
 def _answer(x: Tracer, request: str, convert: Callable[[Any], Any]) -> Any:
     """Return the converted value that all examples share, and report it to graphs: Python will branch on it."""
     x = unbatched_if_equal(x)
-    try:
-        answer = report_answer(x, convert(concrete(x, request, steers=False)))
-    except TypeError as error:
-        answer = _answer_on_path(x) if convert is bool else None
-        if answer is None:
+    answer = _answer_on_path(x) if convert is bool else None
+    if answer is None:
+        try:
+            answer = report_answer(x, convert(concrete(x, request, steers=False)))
+        except TypeError as error:
             _note_refused_request(request, x, error)
             raise
     if followed_paths and (path := followed_paths.get(threading.get_ident())) is not None:
@@ -217,9 +217,9 @@ def _answer(x: Tracer, request: str, convert: Callable[[Any], Any]) -> Any:
 
 
 def _answer_on_path(x: Tracer) -> bool | None:
-    """Return the truth value of ``x`` on the path that JAX compiles; None if no path is followed."""
+    """Return the truth value of ``x``, one value, on the path that JAX compiles; None if no path is followed."""
     path = open_path.get()
-    if path is None or not backend.is_jax_tracer(plain_value(x)):
+    if path is None or x.size != 1 or not backend.is_jax_tracer(plain_value(x)):
         return None
     return cast("bool | None", path.answer(plain_value(x)))
 
