@@ -163,16 +163,8 @@ class Choice:
             return False
         if self._always:
             return True
-        others, count = self._others, 0
-        for x in (*args, *kwargs.values()) if kwargs else args:
-            if type(x) not in DATA_TYPES:
-                if count == len(others):
-                    return False
-                other = others[count]
-                if x is not other and not (type(x) is type(other) is int and x == other):
-                    return False
-                count += 1
-        if count != len(others):
+        plain = not (kwargs or self._others) and DATA_TYPES.issuperset(map(type, args))  # the most frequent arguments
+        if not plain and not self._choose_the_same((*args, *kwargs.values())):
             return False
         try:
             for get, key, kind, value in self._held:
@@ -186,6 +178,14 @@ class Choice:
             return True
         owner = fun.__self__
         return len(own) == len(self._held) and dictionary_of(owner) is own and type(owner) is self._kind
+
+    def _choose_the_same(self, values: tuple[Any, ...]) -> bool:
+        """Whether the arguments among ``values`` that may choose a path are those of the noted call."""
+        found = [x for x in values if type(x) not in DATA_TYPES]
+        return len(found) == len(self._others) and all(
+            x is other or (type(x) is type(other) is int and x == other)
+            for x, other in zip(found, self._others, strict=True)
+        )
 
 
 def choice_of(fun: Any, given: Any, level: int, always: bool, args: Any, kwargs: Any) -> Choice | None:

@@ -25,12 +25,7 @@ from funcgrad.numpy_code.known import Choice, Facts, choice_of, facts_of, known_
 from funcgrad.numpy_code.libraries import package_of
 from funcgrad.numpy_code.object_views import has_rebuilt_class, original
 from funcgrad.numpy_code.overwriting import CheckedForWrites, unchecked
-from funcgrad.numpy_code.reachable import (
-    codes_and_needs,
-    deciding,
-    held_by,
-    is_of_library,
-)
+from funcgrad.numpy_code.reachable import codes_and_needs, deciding, held_by, is_of_library, values_held
 from funcgrad.numpy_code.reading import reads_texts
 from funcgrad.numpy_code.refusals import (
     LostWrite,
@@ -268,6 +263,8 @@ def rebuilt_if_known(fun: Any, args: tuple[Any, ...] = (), before: Any = None, r
             return fun
     known = known_codes.get(id(code))
     facts: Facts = facts_of(code, fun) if known is None else known.stored
+    if facts.runs_as_it_is and not (args or facts.paths) and kind is FunctionType and not values_held(fun):
+        return fun  # the most frequent case
     given, level = fun, facts.level
     if level and not is_as_written():
         fits = type(before) is Rebuilt and before.fun is fun and before.level == level
