@@ -6,6 +6,7 @@ import operator
 from array import array
 from collections import UserList
 from collections.abc import Callable
+from numbers import Integral, Rational
 from threading import get_ident
 from typing import Any
 
@@ -22,6 +23,7 @@ _NUMBERS = frozenset((bool, int, float, complex, np.float64, np.float32, np.comp
 _SEQUENCES = (range, array, UserList)
 #: Names of reflected operators that are not the name of the operator with the prefix ``r``.
 _REFLECTED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
+_COMPARISONS = frozenset((*_REFLECTED, "eq", "ne"))
 #: Versions of primitives for tables, which keep labels; they return ``NotImplemented`` if arrays do not fit the table.
 TABLE_OPERATIONS: dict[Primitive, Callable[..., Any]] = {}
 #: List with the function that computes an operation on NumPy's masked arrays, or returns ``NotImplemented``.
@@ -139,8 +141,11 @@ def _bind_foreign(primitive: Primitive, args: tuple[Any, ...], position: int, pa
         return made
     if (made := _compute_other_constants(primitive, args, params)) is not NotImplemented:
         return made
+    if _is_fraction(operand) and (primitive.operator not in _COMPARISONS or operand == float(operand)):
+        # so do its operators, but comparisons do not round
+        return primitive.call(*args[:position], float(operand), *args[position + 1 :], **params)
     if isinstance(operand, _SEQUENCES) or _holds_numbers(operand):
-        items = operand.tolist() if isinstance(operand, np.ndarray) else list(operand)
+        items = _without_fractions(operand).tolist() if isinstance(operand, np.ndarray) else list(operand)
         return primitive.call(*args[:position], ARRAY_MAKER[0](items), *args[position + 1 :], **params)
     if backend.defines_array(operand):
         return primitive.call(*args[:position], ARRAY_MAKER[0](operand), *args[position + 1 :], **params)
@@ -237,8 +242,21 @@ def _holds_objects(x: Any) -> bool:
 def _holds_numbers(x: Any) -> bool:
     """Whether ``x`` is an array of Python objects that are numbers, which may be traced."""
     return _holds_objects(x) and all(
-        type(item) in _NUMBERS or (isinstance(item, Tracer) and not item.shape) for item in x.flat
+        type(item) in _NUMBERS or _is_fraction(item) or (isinstance(item, Tracer) and not item.shape) for item in x.flat
     )
+
+
+def _is_fraction(x: Any) -> bool:
+    return isinstance(x, Rational) and not isinstance(x, Integral)
+
+
+def _without_fractions(x: np.ndarray) -> np.ndarray:
+    """Return an array of objects with numbers in place of fractions."""
+    found = x.copy()
+    for i in np.ndindex(x.shape):
+        if _is_fraction(x[i]):
+            found[i] = float(x[i])
+    return found
 
 
 def _is_comparable(x: Any) -> bool:

@@ -312,11 +312,13 @@ def test_hvp_errors_name_hvp():
         fg.hvp(cube, (np.ones(2),), (np.ones(2),))
 
 
-def test_decimal_and_fraction_raise():
+def test_decimals_and_rounded_comparisons_raise():
     with raises(TypeError, r"grad: argument 0 .* got Decimal\('1'\)\. Convert it: float\(x\)"):
         fg.grad(cube)(Decimal(1))
-    with raises(TypeError, r"multiply: argument 1 .* got Fraction\(1, 2\)\. Convert it: float\(x\)"):
-        fg.grad(lambda x: x * Fraction(1, 2))(1.0)
+    with raises(TypeError, r"multiply: argument 1 .* got Decimal\('2'\)\. Convert it: float\(x\)"):
+        fg.grad(lambda x: x * Decimal(2))(1.0)
+    with raises(TypeError, r"greater: argument 1 .* got Fraction\(1, 10\)\. Convert it: float\(x\)"):
+        fg.grad(lambda x: x if x > Fraction(1, 10) else -x)(0.1)  # true: Python compares without rounding
 
 
 def test_sparse_matrix_argument_names_remedy():

@@ -15,7 +15,7 @@ from typing import SupportsIndex
 import numpy as np
 import pandas as pd
 import pytest
-from helpers import differences
+from helpers import close, differences
 
 from funcgrad import grad, hessian, jacfwd, jvp, value_and_grad, vmap
 from funcgrad.errors import ConversionError
@@ -149,6 +149,22 @@ GIVEN = {
     "array": (lambda x: Cell(0.25), 0.25),
     "array traced": (lambda x: Cell(x * x), None),
 }
+
+
+@pytest.mark.parametrize("x", [0.7, np.array([0.7, 1.2])])
+@pytest.mark.parametrize(
+    "fun",
+    [
+        lambda x: x * Fraction(1, 3) + Fraction(2, 7) / x - Fraction(1, 9) ** x,
+        lambda x: np.add(x, Fraction(1, 3)) ** Fraction(3, 2) % Fraction(1, 7),
+        lambda x: x * (x < Fraction(3, 4)),
+        lambda x: x * np.array([Fraction(1, 3), 2]) @ np.array([Fraction(1, 7), Fraction(2, 7)]),
+    ],
+)
+def test_fractions_are_constants(fun, x):
+    """NumPy calls the operators of fractions, which take them for floats."""
+    total = lambda x: np.sum(fun(x))
+    close(grad(total)(x), differences(lambda x: float(total(x)), x), rtol=1e-7)
 
 
 def written(x, value):

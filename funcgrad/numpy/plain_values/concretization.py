@@ -219,7 +219,7 @@ def _answer(x: Tracer, request: str, convert: Callable[[Any], Any]) -> Any:
 def _answer_on_path(x: Tracer) -> bool | None:
     """Return the truth value of ``x``, one value, on the path that JAX compiles; None if no path is followed."""
     path = open_path.get()
-    if path is None or x.size != 1 or not backend.is_jax_tracer(plain_value(x)):
+    if path is None or math.prod(x.shape) != 1 or not backend.is_jax_tracer(plain_value(x)):
         return None
     return cast("bool | None", path.answer(plain_value(x)))
 
