@@ -166,6 +166,8 @@ class Proxy:
 
     __slots__ = ()
     has_fields = False
+    #: Whether the object is a part ``x[mask]`` of unknown length, see ``numpy.selections``.
+    is_selection = False
 
     def as_array(self) -> Any:
         """Return the array."""
@@ -178,6 +180,14 @@ class Proxy:
     def as_target(self) -> Any:
         """Return the array to which NumPy's functions write for this object; the object itself if there is none."""
         return self
+
+    def as_index(self, index: Any) -> Any:
+        """Return ``index``, which begins with this object, as NumPy's functions take it."""
+        return index
+
+    def as_written(self, x: Any, index: Any) -> tuple[Any, Any]:
+        """Return an index and a value, with which ``x[index] = value`` writes this object to ``x[index]``."""
+        return index, self.as_array()
 
     def number_by(self, name: str) -> Any:
         """Return the traced number that the method of this name converts to a plain one: ``__float__``, for example."""
@@ -201,6 +211,11 @@ class Proxy:
     def wrap(self, ans: Any, name: str) -> Any:
         """Return the result of the operation ``name`` on this object, given its result ``ans`` on the array."""
         return ans
+
+
+def is_selection(x: Any) -> bool:
+    """Whether ``x`` is a part ``x[mask]`` of unknown length, see ``numpy.selections``."""
+    return isinstance(x, Proxy) and x.is_selection
 
 
 class View:

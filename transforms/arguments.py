@@ -20,7 +20,7 @@ from funcgrad.numpy.tables.containers import have_same_labels, holds_tables
 from funcgrad.ownership import unshare_results
 from funcgrad.transforms.transformed import Argnums
 from funcgrad.typing import PyTree
-from funcgrad.writable import as_inner_results
+from funcgrad.writable import as_inner_results, is_selection
 
 
 class Options(NamedTuple):
@@ -120,6 +120,8 @@ def check_leaf(call: str, leaf: Any, where: Any) -> None:
     if not backend.is_value(leaf):
         if getattr(leaf, "dtype", None) == backend.FLOAT0:
             return
+        if is_selection(leaf):
+            leaf.refuse_as_result()
         problem, remedy = backend.problem_and_remedy(leaf)
         path = where()
         if not isinstance(leaf, (np.ndarray, np.generic)):

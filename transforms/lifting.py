@@ -14,6 +14,7 @@ from funcgrad import backend, blocks
 from funcgrad.core import READ_ONLY, Primitive, Trace, Tracer, shallow_copy, tracer_of
 from funcgrad.numpy.plain_values.hints import user_line
 from funcgrad.shared_state import note_refusal
+from funcgrad.writable import is_selection
 
 #: ``prepare(primitive, args, params)`` returns the arguments and parameters on which the primitive is bound instead.
 Prepare = Callable[[Primitive, Sequence[Any], dict[str, Any]], tuple[Sequence[Any], dict[str, Any]]]
@@ -97,4 +98,6 @@ class LiftedTrace(Trace):
 
     def leave(self, leaf: Any) -> Any:
         """Return ``leaf`` as it leaves the function: the value inside it, if it is a tracer of this run."""
+        if is_selection(leaf):
+            leaf.refuse_as_result()
         return shallow_copy(self.value(leaf))

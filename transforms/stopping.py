@@ -12,15 +12,13 @@ import numpy as np
 from funcgrad import backend, blocks, core, tree
 from funcgrad.core import Tracer
 from funcgrad.errors import InputError
-from funcgrad.kinds import nondifferentiable
+from funcgrad.primitives import comparison
 from funcgrad.transforms.arguments import owned_tree
 from funcgrad.transforms.transformed import Transformed, check_callable
 
 P = ParamSpec("P")
 R = TypeVar("R")
 Tree = TypeVar("Tree")
-
-_constant = nondifferentiable("stop_gradient", backend.detached)
 
 
 def stop_gradient(x: Tree) -> Tree:
@@ -58,7 +56,7 @@ def _is_function(x: Any) -> bool:
 def _stopped(leaf: Any) -> Any:
     # a value of JAX may be a tracer of JAX's own transforms
     foreign = isinstance(leaf, Tracer) or backend.is_of_other_library(leaf)
-    return _constant(leaf) if foreign else leaf
+    return comparison.stop_gradient(leaf) if foreign else leaf
 
 
 class _NoGrad(blocks.Block):

@@ -18,6 +18,7 @@ from funcgrad.errors import InputError
 from funcgrad.kinds.linear import imag, real
 from funcgrad.numpy.creation import as_value, astype
 from funcgrad.numpy.elementwise import positive
+from funcgrad.numpy.indexing import nonzero
 from funcgrad.numpy.layout import in_c_order
 from funcgrad.numpy.plain_values.peeking import is_plain
 from funcgrad.numpy.reducing import as_scalar, keeping_dtype
@@ -118,7 +119,7 @@ def where(condition: ArrayLike, x: ArrayLike | None = None, y: ArrayLike | None 
     """
     if x is None or y is None:
         if x is None and y is None:
-            return comparison.nonzero(condition)
+            return nonzero(condition)
         raise ValueError("where: either both or neither of x and y are given, got one. Pass both.")
     return as_array(comparison.where(False if condition is None else condition, x, y))
 

@@ -213,7 +213,7 @@ def asarray(
                 return objects
             a, copy = _stack_nested(a), None
         elif isinstance(a, Proxy):
-            if a.has_fields:
+            if a.has_fields or a.is_selection:
                 return asanyarray(a, dtype, copy=copy)
             a = a.as_array()
         made = _converted(a, dtype, copy)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib import import_module
 from math import prod
 from typing import Any, Literal, TypeAlias
 
@@ -16,7 +17,7 @@ from funcgrad.kinds.linear import permute
 from funcgrad.numpy.axes import as_shape, means_all_axes, normalize_axis
 from funcgrad.numpy.creation import as_value, astype, copy
 from funcgrad.numpy.layout import in_memory_order
-from funcgrad.numpy.plain_values.concretization import concrete, is_unknown
+from funcgrad.numpy.plain_values.concretization import concrete
 from funcgrad.numpy.plain_values.peeking import any_true, concrete_or_none
 from funcgrad.numpy.shaping import atleast_1d, broadcast_arrays, ravel, reshape, result_type
 from funcgrad.numpy.writes.output import compute_into
@@ -24,6 +25,7 @@ from funcgrad.primitives import indexing as prim
 from funcgrad.primitives.arithmetic import clip, remainder
 from funcgrad.primitives.comparison import floor_divide
 from funcgrad.primitives.comparison import nonzero as places
+from funcgrad.primitives.index_spec import is_unknown
 from funcgrad.primitives.indexing import getitem
 from funcgrad.primitives.shaping import stack
 from funcgrad.typing import Array, ArrayLike, Axis, Shape
@@ -156,7 +158,12 @@ def nonzero(a: ArrayLike) -> tuple[Array, ...]:
         >>> fnp.nonzero([0.0, 3.0, 4.0])
         (array([1, 2]),)
     """
-    found: tuple[Array, ...] = places(as_value(a))
+    a = as_value(a)
+    if isinstance(a, Tracer) and a.shape:
+        unknown: tuple[Array, ...] | None = import_module("funcgrad.numpy.selections").places_of(a)
+        if unknown is not None:
+            return unknown
+    found: tuple[Array, ...] = places(a)
     return found
 
 

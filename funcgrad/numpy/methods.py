@@ -13,6 +13,7 @@ import operator
 from array import array
 from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
+from importlib import import_module
 from types import MethodType
 from typing import Any, NoReturn
 
@@ -50,6 +51,7 @@ from funcgrad.numpy.updating import At
 from funcgrad.numpy.writes import viewing
 from funcgrad.numpy.writes.assignment import in_place_operator, set_all_items, set_item
 from funcgrad.primitives import arithmetic, comparison
+from funcgrad.primitives.index_spec import SELECTION_MAKER
 from funcgrad.primitives.indexing import getitem
 from funcgrad.primitives.products import matmul
 from funcgrad.typing import Array
@@ -70,6 +72,7 @@ def install(cls: type[Tracer]) -> None:
         setattr(cls, name, member)
     operations.install()
     ARRAY_MAKER.append(creation.as_value)
+    SELECTION_MAKER.append(lambda x, index: import_module("funcgrad.numpy.selections").selection_of(x, index))
     setattr(cls, "shape", cls.__dict__["shape"].setter(viewing.set_shape))  # noqa: B010  (mypy takes it for a method)
     setattr(cls, "dtype", cls.__dict__["dtype"].setter(viewing.refuse_dtype))  # noqa: B010
 

@@ -17,7 +17,7 @@ from funcgrad.numpy.axes import as_shape, means_all_axes, normalize_axes, normal
 from funcgrad.numpy.creation import as_buffer, as_value, astype, copy
 from funcgrad.numpy.elementwise import rint
 from funcgrad.numpy.layout import in_c_order, in_memory_order
-from funcgrad.numpy.plain_values.concretization import concrete, is_unknown
+from funcgrad.numpy.plain_values.concretization import concrete
 from funcgrad.numpy.plain_values.peeking import any_true, concrete_or_none, is_numpy_only, is_plain
 from funcgrad.numpy.quantiles import median
 from funcgrad.numpy.ranges import linspace
@@ -28,6 +28,7 @@ from funcgrad.numpy.shaping import moveaxis, ravel, swapaxes
 from funcgrad.primitives import shaping as prim
 from funcgrad.primitives.arithmetic import add, remainder, subtract
 from funcgrad.primitives.comparison import where
+from funcgrad.primitives.index_spec import is_unknown
 from funcgrad.primitives.indexing import getitem, pad_zeros
 from funcgrad.typing import Array, ArrayLike, Axes, Axis
 from funcgrad.writable import is_buffer

@@ -40,6 +40,7 @@ from funcgrad.primitives.comparison import isnan, logical_and, logical_not, logi
 from funcgrad.primitives.comparison import where as choose
 from funcgrad.primitives.elementwise import sqrt
 from funcgrad.typing import Array, ArrayLike, Axes, Scalar
+from funcgrad.writable import is_selection
 
 __all__ = [
     "all", "amax", "amin", "any", "average", "count_nonzero", "max", "mean", "min", "prod", "ptp", "std", "sum", "var",
@@ -99,6 +100,8 @@ def sum(
     if out is not None:
         return compute_into(sum, out, a, axis, dtype=dtype, keepdims=keepdims, initial=initial, where=where)
     traced = isinstance(a, Tracer)
+    if not traced and is_selection(a):
+        return a.reduced(sum, axis, dtype=dtype, keepdims=keepdims, initial=initial, where=where)
     a = a if traced else as_value(a)
     if where is True and dtype is None:
         if not keepdims and initial is None:
@@ -130,6 +133,8 @@ def prod(
     """
     if out is not None:
         return compute_into(prod, out, a, axis, dtype=dtype, keepdims=keepdims, initial=initial, where=where)
+    if is_selection(a):
+        return a.reduced(prod, axis, dtype=dtype, keepdims=keepdims, initial=initial, where=where)
     a = fill_where_false(as_dtype(as_value(a), dtype), where, 1)
     ans = as_dtype(reduce_axes(reductions.reduce_prod, a, axis, keepdims), dtype)
     return ans if initial is None else _combine_initial(initial, ans, multiply)
@@ -154,6 +159,8 @@ def mean(
     """
     if out is not None:
         return compute_into(mean, out, a, axis, dtype=dtype, keepdims=keepdims, where=where)
+    if type(a) is not Tracer and is_selection(a):
+        return a.reduced(mean, axis, dtype=dtype, keepdims=keepdims, where=where)
     a = as_value(a)
     have = backend.dtype_of(a)
     if dtype is not None:
@@ -214,6 +221,9 @@ def var(
     if out is not None:
         options = {"where": where, "mean": mean, "correction": correction}
         return compute_into(var, out, a, axis, dtype, ddof=ddof, keepdims=keepdims, **options)
+    if type(a) is not Tracer and is_selection(a):
+        options = {"ddof": ddof, "keepdims": keepdims, "where": where, "mean": mean, "correction": correction}
+        return a.reduced(var, axis, dtype=dtype, **options)
     if correction is None:
         correction = ddof
     elif ddof != 0:
@@ -299,6 +309,8 @@ def _extremum(
     operation, join = (reductions.reduce_max, maximum) if name == "max" else (reductions.reduce_min, minimum)
     if out is not None:
         return compute_into(globals()[name], out, a, axis, keepdims=keepdims, initial=initial, where=where)
+    if type(a) is not Tracer and is_selection(a):
+        return a.reduced(globals()[name], axis, keepdims=keepdims, initial=initial, where=where)
     a = as_value(a)
     if initial is None:
         if where is not True:
@@ -347,7 +359,7 @@ def ptp(a: ArrayLike, axis: Axes = None, out: Any = None, keepdims: bool = False
     """
     if out is not None:
         return compute_into(ptp, out, a, axis, keepdims=keepdims)
-    a = as_value(a)
+    a = a if is_selection(a) else as_value(a)
     return subtract(max(a, axis, None, keepdims), min(a, axis, None, keepdims))
 
 
@@ -362,6 +374,8 @@ def all(
     """
     if out is not None:
         return compute_into(all, out, a, axis, keepdims=keepdims, where=where)
+    if is_selection(a):
+        return a.reduced(all, axis, keepdims=keepdims, where=where)
     a = as_value(a)
     if where is not True:
         a = logical_or(a, logical_not(as_value(where)))
@@ -379,6 +393,8 @@ def any(
     """
     if out is not None:
         return compute_into(any, out, a, axis, keepdims=keepdims, where=where)
+    if is_selection(a):
+        return a.reduced(any, axis, keepdims=keepdims, where=where)
     return reduce_axes(reductions.reduce_any, fill_where_false(as_value(a), where, False), axis, keepdims)
 
 
@@ -389,6 +405,8 @@ def count_nonzero(a: ArrayLike, axis: Axes = None, *, keepdims: bool = False) ->
         >>> fnp.count_nonzero([[0, 1], [2, 3]], axis=0)
         array([1, 2])
     """
+    if is_selection(a):
+        return sum(a != 0, axis, keepdims=keepdims)
     return reduce_axes(reductions.count_nonzero, as_value(a), axis, keepdims)
 
 
@@ -414,6 +432,9 @@ def average(
         >>> fnp.average([1.0, 2.0], weights=[3.0, 1.0])
         np.float64(1.25)
     """
+    if is_selection(a) and weights is not None:
+        ans, total = sum(a * weights, axis, keepdims=keepdims), sum(a * 0 + weights, axis, keepdims=keepdims)
+        return (ans / total, total) if returned else ans / total
     a = as_value(a)
     if weights is None:
         ans = mean(a, axis, keepdims=keepdims)

@@ -27,7 +27,7 @@ from funcgrad.numpy_code.metaclasses import members_of
 from funcgrad.numpy_code.replacements import current_run, is_worker
 from funcgrad.primitives.arithmetic import complex_of
 from funcgrad.shared_state import note_refusal
-from funcgrad.writable import CONSTANTS, Proxy, is_buffer, make_buffer
+from funcgrad.writable import CONSTANTS, Proxy, is_buffer, is_selection, make_buffer
 
 
 def is_traced(x: Any) -> bool:
@@ -424,9 +424,14 @@ def super_of(cls: Any, *rest: Any) -> Any:
     return super(members_of(cls).get("__original__", cls) if isinstance(cls, type) else cls, *rest)
 
 
+def length_of(x: Any, /) -> Any:
+    """Return ``len(x)``, traced for a part ``x[mask]`` of unknown length."""
+    return x.shape[0] if is_selection(x) else len(x)
+
+
 #: Replacements for classes and functions in calls; for ``super``, in calls with a class.
 CONVERSIONS: dict[Any, Any] = {
     float: as_float, int: as_int, complex: as_complex, type: type_of, hasattr: has_attribute,
-    getattr: attribute_of,
+    getattr: attribute_of, len: length_of,
     isinstance: is_instance, issubclass: is_subclass, super: super_of,
 }  # fmt: skip

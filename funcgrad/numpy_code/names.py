@@ -316,7 +316,7 @@ def replacement_in_calls(value: Any) -> Any:
     """Return the replacement for ``value`` in a call, where a function may replace a class.
 
     Example:
-        >>> replacement_in_calls(float)("1.5"), replacement_in_calls(np.float32)(2), replacement_in_calls(len) is len
+        >>> replacement_in_calls(float)("1.5"), replacement_in_calls(np.float32)(2), replacement_in_calls(abs) is abs
         (1.5, np.float32(2.0), True)
     """
     if isinstance(value, type) and issubclass(value, np.number):

@@ -15,7 +15,7 @@ import numpy as np
 
 import funcgrad.numpy as fnp
 from funcgrad.core import Tracer
-from funcgrad.numpy.plain_values.concretization import is_unknown
+from funcgrad.primitives.index_spec import is_unknown
 
 
 def _extreme(plain: Callable[..., Any], is_better: Callable[[Any, Any], Any]) -> Callable[..., Any]:

@@ -1,6 +1,6 @@
-"""Comparisons, logic, tests, rounding, integer arithmetic, and ``where``.
+"""Comparisons, logic, tests, rounding, integer arithmetic, constants for derivatives, and ``where``.
 
-All operations but ``where`` are step functions or functions of integers: they pass no derivative.
+All operations but ``where`` pass no derivative: most are step functions or functions of integers.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from funcgrad import backend
 from funcgrad.batching import common_row
 from funcgrad.kinds import elementwise, nondifferentiable
 from funcgrad.kinds.linear import loop
@@ -21,6 +22,7 @@ def _rounded(xp: Any, x: Any, decimals: int = 0) -> Any:
     return x.__round__(decimals) if type(x) is float else xp.round(x, decimals=decimals)
 
 
+stop_gradient: Operation = nondifferentiable("stop_gradient", backend.detached)
 equal: Operation = nondifferentiable("equal", operator=operator.eq, arithmetic=True)
 not_equal: Operation = nondifferentiable("not_equal", operator=operator.ne, arithmetic=True)
 less: Operation = nondifferentiable("less", operator=operator.lt, arithmetic=True)

@@ -9,13 +9,14 @@ numbers count from 0.
 from __future__ import annotations
 
 import operator
+from collections.abc import Callable
 from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 
 from funcgrad import backend
-from funcgrad.batching import is_batched, unbatched_if_equal
-from funcgrad.core import Tracer
+from funcgrad.batching import is_batched, is_in_batch, unbatched_if_equal
+from funcgrad.core import Tracer, plain_value
 from funcgrad.errors import ConcretizationError, InputError
 from funcgrad.graph import report_answer
 from funcgrad.kinds.arguments import ARRAY_MAKER
@@ -39,6 +40,8 @@ class WholeSpec(tuple[Any, ...]):
         return tuple.__hash__(self)
 
 
+#: List with the function that returns a part of an array whose length is not known, see ``numpy.selections``.
+SELECTION_MAKER: list[Callable[[Any, Any], Any]] = []
 ARRAY = "array"
 ndarray = np.ndarray
 _STATIC = frozenset((int, slice, type(None), type(...), np.int64))
@@ -133,6 +136,25 @@ def covers_all(spec: Spec, shape: Shape) -> bool:
         (True, False)
     """
     return [e for e in spec if e is not None and e is not ...] == [(0, n, 1) for n in shape]
+
+
+def is_unknown(x: Any) -> bool:
+    """Whether ``x`` is an array without one value: examples of a ``vmap`` differ in it, or JAX has not computed it."""
+    x = unbatched_if_equal(x)
+    return is_in_batch(x) or backend.is_jax_tracer(plain_value(x))
+
+
+def unknown_mask(entry: Any) -> Any:
+    """Return a traced mask of which nobody knows which elements are true; None for any other entry of an index."""
+    is_mask = type(entry) is Tracer and entry.dtype.kind == "b" and bool(entry.shape)
+    return entry if is_mask and is_unknown(entry) else None
+
+
+def selection(x: Any, index: Any) -> Any:
+    """Return ``x[index]`` if ``index`` begins with a mask whose true elements cannot be counted, else None."""
+    entry = index[0] if type(index) is tuple and index else index
+    selects = unknown_mask(entry) is not None or (isinstance(entry, Proxy) and entry.is_selection)
+    return SELECTION_MAKER[0](x, index) if selects else None
 
 
 def concrete_mask(mask: Any, what: str) -> np.ndarray:

@@ -36,6 +36,7 @@ from funcgrad.primitives.index_spec import (
     is_numpy,
     is_static,
     parse_index,
+    selection,
     whole_rows,
 )
 from funcgrad.primitives.shaping import concatenate
@@ -56,7 +57,8 @@ def getitem(x: Array, index: Any) -> Array:
 
     Raises:
         IndexError: NumPy refuses the index; the message is NumPy's.
-        ConcretizationError: a boolean mask in the index differs between examples of a ``vmap``.
+        ConcretizationError: a boolean mask in the index differs between examples of a ``vmap``, and does not come
+            first, see ``selection``.
 
     Example:
         >>> fnp.getitem(np.array([1.0, 2.0, 3.0]), slice(0, 2))
@@ -126,6 +128,8 @@ def _getitem_general(x: Any, index: Any) -> Any:
     """Return ``x[index]`` of any operands, by the general path."""
     if (plain := _without_buffers(index)) is not index:
         return getitem(x, plain)
+    if (part := selection(x, index)) is not None:
+        return part
     spec, arrays, to = parse_index(index, backend.shape_of(x))
     found = read(x if to is None else reshape(x, to=to), *arrays, spec=spec)
     if not isinstance(x, Tracer) or arrays:

@@ -213,8 +213,8 @@ _JAX_ERRORS = {
     ),
     "NonConcreteBooleanIndexError": (
         "the number of true entries of a mask (x[mask])",
-        "Shapes must not depend on values: use where(mask, x, 0) for x[mask], and x = where(mask, x + y, x) for "
-        "x[mask] += y.",
+        "Shapes must not depend on values: use where(mask, x, 0) for x[mask]. Sums, means, arithmetic and writes of "
+        "x[mask] can stay.",
     ),
     "TracerArrayConversionError": (
         "an ndarray of its values (numpy.asarray, or a function that funcgrad does not know)",
@@ -270,5 +270,5 @@ def staging_error(
         remedy = "Call the function of the package outside of what is compiled, or write its formula with NumPy."
     return StagingError(
         f"{call}: {name} is being compiled, when values are not known yet, got a request for "
-        f"{what}{user_line(error)}. {remedy}"
+        f"{what}{getattr(error, 'user_line', None) or user_line(error)}. {remedy}"
     )

@@ -211,7 +211,7 @@ REFUSED = {
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_differing_sizes_in_batch_raise(name):
-    with pytest.raises(ConcretizationError, match=re.compile("differs between the examples of a vmap.*outside vmap")):
+    with pytest.raises(ConcretizationError, match=re.compile("differs between .*examples")):
         vmap(REFUSED[name])(np.stack([X, 0.0 * X]))
 
 
@@ -240,5 +240,5 @@ def test_vmap_of_as_many_elements_in_each_example(f):
 
 @pytest.mark.parametrize("f", [lambda x: fnp.unique(x), lambda x: x[fnp.nonzero(x > 2.0)]], ids=["unique", "nonzero"])
 def test_vmap_of_different_numbers_of_elements_raises(f):
-    with pytest.raises(ConcretizationError, match="differs between the examples of a vmap"):
+    with pytest.raises(ConcretizationError, match=re.compile("differs between .*examples")):
         vmap(f)(np.array([[1.0, 2.0, 2.0], [1.0, 2.0, 3.0]]))

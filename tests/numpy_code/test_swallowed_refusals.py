@@ -220,7 +220,7 @@ def branch(x):
 
 
 def selected(x):
-    return x[x > 0].sum()
+    return np.sort(x[x > 0]).sum()
 
 
 def counted(x):

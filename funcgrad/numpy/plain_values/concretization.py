@@ -107,12 +107,6 @@ def _innermost_batch(x: Any) -> BatchTrace | None:
     return next((trace for trace in traces_of([x]) if isinstance(trace, BatchTrace)), None)
 
 
-def is_unknown(x: Any) -> bool:
-    """Whether ``x`` is an array without one value: examples of a ``vmap`` differ in it, or JAX has not computed it."""
-    x = unbatched_if_equal(x)
-    return _innermost_batch(x) is not None or backend.is_jax_tracer(plain_value(x))
-
-
 def concrete(x: Tracer, request: str, *, steers: bool = True) -> Any:
     """Return the plain array or number at the bottom of the tracers of ``x``.
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import prod
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 import numpy as np
 
@@ -78,6 +78,8 @@ _NUMPY = frozenset((ndarray, int, float, complex, np.float64, np.float32, np.int
 #: Types that are known not to be tables.
 _NUMPY_OR_TRACER = _NUMPY | {Tracer}
 _ARRAY = frozenset((ndarray,))
+#: Most frequent types of entries of an index.
+_INDICES = frozenset((int, slice, ndarray, type(None), type(...), np.int64, list, Tracer))
 
 
 def set_item(x: Tracer, index: Any, y: Any) -> None:
@@ -100,14 +102,15 @@ def set_item(x: Tracer, index: Any, y: Any) -> None:
 def _set_item(x: Tracer, index: Any, y: Any) -> None:
     alias = x.alias
     buffer = x._trace is CONSTANTS
+    first = index[0] if type(index) is tuple and index else index
+    if type(first) not in _INDICES or type(y) not in _NUMPY_OR_TRACER:
+        index, y = _without_objects(x, index, first, y)
     if not (alias is None and buffer) and not _can_write(x, alias, index):
         raise_read_only(x)
     if type(y) is Tracer and y._trace is CONSTANTS:
         if buffer and type(y._val) is ndarray and _write_concretely(x, alias, index, y._val):
             return  # no shallow copy of ``y`` is needed: its elements have been copied
         y = shallow_copy(y)
-    elif type(y) not in _NUMPY_OR_TRACER:
-        y = _as_array(x, y)
     elif type(y) is ndarray and y.dtype.kind == "O":  # its elements may be traced
         y = _as_array(x, y.tolist())
     if buffer and type(y) in _NUMPY and _write_concretely(x, alias, index, y):
@@ -128,14 +131,20 @@ def _set_item(x: Tracer, index: Any, y: Any) -> None:
         _write_root(x, index, y, aval)
 
 
+def _without_objects(x: Tracer, index: Any, first: Any, y: Any) -> tuple[Any, Any]:
+    """Return the index, which begins with ``first``, and the value of a write without objects that represent arrays."""
+    index = first.as_index(index) if issubclass(type(first), Proxy) else index
+    if issubclass(type(y), Proxy):
+        return cast("Proxy", y).as_written(x, index)
+    return index, y if type(y) in _NUMPY_OR_TRACER else _as_array(x, y)
+
+
 def _as_array(x: Tracer, y: Any) -> Any:
     """Convert ``y`` for a write to ``x``: lists, tables and objects that define ``__array__`` or a number to arrays.
 
     Dates and texts are converted if ``x`` has such a dtype. As in NumPy, None becomes NaN for an inexact ``x``, and a
     text the number that it shows.
     """
-    if isinstance(y, Proxy):
-        return y.as_array()
     if isinstance(y, (str, bytes)) and x.dtype.kind in "iufc":
         return _number_in(y, x.dtype)
     if x.dtype.kind in "fc":

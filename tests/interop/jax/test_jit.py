@@ -482,11 +482,6 @@ def _mask(x):
     return x[x > 0.5]
 
 
-def _augmented(x):
-    x[x > 0.5] += 1.0
-    return x
-
-
 def _shape(x):
     return np.nonzero(x > 0.5)[0]
 
@@ -504,7 +499,6 @@ def _lookup(x):
     [
         (_loop, X, "while np.sum(x) > 1:", "while_loop"),
         (_mask, X, "return x[x > 0.5]", "where(mask, x, 0)"),
-        (_augmented, X.copy(), "x[x > 0.5] += 1.0", "x = where(mask, x + y, x)"),
         (_shape, X, "return np.nonzero(x > 0.5)[0]", "where"),
         (_range, 3, "return sum(range(n))", "fori_loop"),
         (_lookup, X, "return [1.0, 2.0][x[0].astype(int)]", "take(table, i, axis=0)"),
