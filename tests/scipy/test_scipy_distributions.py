@@ -347,6 +347,14 @@ def test_noncentral_inverses_by_search(inverse, fun, place, point):
         assert grad(inverse, i)(*point) == pytest.approx(want, rel=1e-9), i
 
 
+def test_zero_concentration():
+    """The scaled Bessel function of these densities has a kink there, the densities have none."""
+    logpdf = lambda k: scipy.stats.vonmises.logpdf(0.7, k) + scipy.stats.rice.logpdf(0.7, k)
+    np.testing.assert_allclose(grad(logpdf)(0.0), np.cos(0.7), rtol=1e-14)
+    np.testing.assert_allclose(grad(grad(logpdf))(0.0), -0.5 + 0.5 * 0.7**2 - 1, rtol=1e-14)
+    assert grad(scipy.stats.vonmises.entropy)(0.0) == 0
+
+
 def test_zero_noncentrality():
     assert grad(scipy.stats.ncx2.cdf, 2)(2.0, 3.0, 0.0) == pytest.approx(-scipy.stats.chi2.pdf(2.0, 5.0), rel=1e-12)
     log_slope = grad(scipy.stats.ncx2.logpdf, 2)(2.0, 3.0, 0.0)
