@@ -347,6 +347,14 @@ def test_noncentral_inverses_by_search(inverse, fun, place, point):
         assert grad(inverse, i)(*point) == pytest.approx(want, rel=1e-9), i
 
 
+def test_moments_beside_one_that_does_not_exist():
+    """The third moment of this distribution does not exist."""
+    slope = grad(scipy.stats.burr.mean, (0, 1))(3.0, 1.0)
+    assert slope[1] == pytest.approx(differences(lambda d: scipy.stats.burr.mean(3.0, d), 1.0), rel=1e-7)
+    assert grad(scipy.stats.fisk.var)(3.0) == pytest.approx(differences(scipy.stats.fisk.var, 3.0), rel=1e-7)
+    assert np.isfinite(slope[0])
+
+
 def test_zero_concentration():
     """The scaled Bessel function of these densities has a kink there, the densities have none."""
     logpdf = lambda k: scipy.stats.vonmises.logpdf(0.7, k) + scipy.stats.rice.logpdf(0.7, k)

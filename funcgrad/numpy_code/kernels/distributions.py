@@ -341,6 +341,19 @@ def _pearson3_ppf(self: Any, q: Any, skew: Any) -> Any:
     return fnp.where(small, near, found)
 
 
+def _burr_stats(self: Any, c: Any, d: Any) -> tuple[Any, ...]:
+    """Compute ``burr_gen._stats``; moments that do not exist do not contribute to the derivatives of others."""
+    n = np.arange(1.0, 5.0).reshape(4, 1) / c
+    exists = n < 1
+    moments = _special().beta(d + n, 1.0 - fnp.where(exists, n, 0.5)) * d
+    one, two, three, four = fnp.where(exists, moments, np.nan)
+    spread = two - one**2
+    skewness = (three - 3 * two * one + 2 * one**3) / spread**1.5
+    excess = (four - 4 * three * one + 6 * two * one**2 - 3 * one**4) / spread**2 - 3
+    found = (one, spread, skewness, excess)
+    return found if fnp.ndim(c) else tuple([x[0] for x in found])
+
+
 def _near_normal_logpdf(z: Any, s: Any) -> Any:
     z2 = z * z
     return _stats().norm.logpdf(z) + s * (z2 - 3) * z / 6 - s * s * (z2 * (z2 - 2) / 16 + 1 / 48)
@@ -604,6 +617,7 @@ DISTRIBUTIONS: dict[tuple[str, str], Callable[..., Any]] = {
     ("scipy.stats._stats", "genhyperbolic_pdf"): lambda *args: fnp.exp(_genhyperbolic_logpdf(*args)),
     ("scipy.stats._stats", "von_mises_cdf"): lambda kappa, x: _stats().vonmises.cdf(x, kappa),
     (_DISTRIBUTIONS, "ncx2_gen._logpdf"): _ncx2_logpdf,
+    (_DISTRIBUTIONS, "burr_gen._stats"): _burr_stats,
     (_DISTRIBUTIONS, "truncpareto_gen._munp"): _truncpareto_moment,
     (_DISTRIBUTIONS, "kappa4_gen._get_support"): _kappa4_support,
     (_DISTRIBUTIONS, "kappa4_gen._logpdf"): _kappa4_logpdf,

@@ -119,6 +119,17 @@ APART = {
         )
         for name in ("", " of steps")
     },
+    **{
+        f"{method} chirp {place}": (
+            lambda p, x, method=method, place=place: scipy.signal.chirp(
+                x, *((1.3, 2.0, p) if place == "to" else (p, 2.0, 1.3)), method=method
+            ),
+            (1.3,),
+            X,
+        )
+        for method in ("logarithmic", "hyperbolic")
+        for place in ("to", "from")
+    },
     "roots_jacobi": (lambda p, x: scipy.special.roots_jacobi(4, p, x[0], mu=True), (0.5, -0.5), np.array([0.5])),
     "roots_jacobi of 0": (lambda p, x: scipy.special.roots_jacobi(2, x[0], p), (0.0,), np.array([0.0])),
     "roots_jacobi of one point": (lambda p, x: scipy.special.roots_jacobi(1, p + x[0], p), (0.3,), np.array([0.0])),
