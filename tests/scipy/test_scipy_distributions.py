@@ -212,6 +212,13 @@ def test_kappa4_entropy_in_shapes_that_move_the_support(shapes):
     np.testing.assert_allclose(vmap(slope)(np.array([p, p + 0.01])), [slope(p), slope(p + 0.01)], rtol=1e-12)
 
 
+@pytest.mark.parametrize("skew", [0.1, -1.7, 2.3])
+def test_pearson3_entropy_whose_density_may_be_infinite_at_its_end(skew):
+    alpha = 4 / skew**2  # that of the gamma distribution, scaled
+    want = -2 * alpha / skew * (1 + (1 - alpha) * scipy.special.polygamma(1, alpha)) + 1 / skew
+    assert grad(scipy.stats.pearson3.entropy)(skew) == pytest.approx(want, rel=1e-3 if skew == 0.1 else 1e-12)
+
+
 def test_kappa4_expectation_in_shapes_that_move_the_support():
     def mean(h):  # far more accurate than requested, in half of the time of the default
         return scipy.stats.kappa4.expect(np.sin, args=(h, 0.4), epsabs=1e-6, epsrel=1e-6)
