@@ -499,6 +499,25 @@ def _phase_of_chirp(
     return 2 * np.pi * f0 * t * bend
 
 
+def _arc_of_equal_ends(built: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap ``geometric_slerp``, whose result at equal ends is without the end, by the shares of both to third order."""
+
+    def geometric_slerp(start: Any, end: Any, t: Any, tol: float = 1e-7) -> Any:
+        found = built(start, end, t, tol)
+        if not holds_traced((start, end)) or not fnp.array_equal(start, end):
+            return found
+        start, end, t = fnp.asarray(start), fnp.asarray(end), fnp.ravel(fnp.asarray(t))
+        bend = (1 - start @ end) / 3  # zero, but with derivatives
+
+        def share(t: Any) -> Any:
+            return (t + t * (1 - t * t) * bend)[:, None]
+
+        path, constant = share(1 - t) * start + share(t) * end, own("transforms.stopping").stop_gradient
+        return constant(found) + (path - constant(path))
+
+    return with_example_loop(geometric_slerp, "scipy.spatial.geometric_slerp")
+
+
 #: Wrappers of rebuilt functions of SciPy.
 NUMBERS_APART: dict[tuple[str, str], Callable[[Any], Callable[..., Any]]] = {
     ("scipy.fft._fftlog_backend", "fhtcoeff"): _hankel_coefficients,
@@ -514,6 +533,7 @@ NUMBERS_APART: dict[tuple[str, str], Callable[[Any], Callable[..., Any]]] = {
     **{("scipy.signal._signaltools", name): _linear_in_numerator for name in ("residue", "residuez")},
     ("scipy.special._orthogonal", "roots_gegenbauer"): _roots,
     ("scipy.special._orthogonal", "roots_jacobi"): _roots,
+    ("scipy.spatial._geometric_slerp", "geometric_slerp"): _arc_of_equal_ends,
     ("scipy.spatial._kdtree", "minkowski_distance"): partial(_distance, root=True),
     ("scipy.spatial._kdtree", "minkowski_distance_p"): partial(_distance, root=False),
     ("scipy.stats._continuous_distns", "genextreme_gen._stats"): _moments_near_zero,
