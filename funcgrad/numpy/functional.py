@@ -24,7 +24,7 @@ from funcgrad.numpy.plain_values.concretization import as_python_item, forget_re
 from funcgrad.numpy.plain_values.peeking import is_plain
 from funcgrad.numpy.reducing import as_dtype
 from funcgrad.numpy.shaping import broadcast_to as spread
-from funcgrad.numpy.shaping import expand_dims, moveaxis, ravel
+from funcgrad.numpy.shaping import expand_dims, moveaxis, ravel, result_type
 from funcgrad.numpy.writes.items import with_items_set
 from funcgrad.primitives.comparison import logical_not, logical_or, where
 from funcgrad.primitives.indexing import getitem
@@ -489,10 +489,10 @@ class ElementIterator:
 
     def __init__(self, operands: Any, flags: frozenset[str], order: str, written: Any = (), dtypes: Any = None) -> None:
         self.shape: Shape = np.broadcast_shapes(*[backend.shape_of(asarray(x)) for x in operands if x is not None])
-        given = []
+        given, common = [], result_type(*[asarray(x) for x in operands if x is not None])
         for x, dtype in zip(operands, dtypes or [None] * len(operands), strict=True):
             if x is None:
-                given.append(as_buffer(np.empty(self.shape, dtype or float)))
+                given.append(as_buffer(np.empty(self.shape, dtype or common)))
             else:
                 given.append(asarray(x) if dtype is None else astype(x, dtype))
         self._written = {number: x for number, x in enumerate(given) if written and written[number]}

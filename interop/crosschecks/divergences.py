@@ -232,6 +232,12 @@ KNOWN = (
         "Spence's function: JAX's derivative is NaN between 1 and 2, and 0 at 0 and 1. The correct derivative is "
         "log(z) / (1 - z).",
     ),
+    Divergence(
+        "scaled_bessel_i",
+        _zero,
+        "i0e and i1e at 0: JAX's derivatives are the means of those on both sides. funcgrad's are those for positive "
+        "numbers, as for abs, so that sums of both without a kink, such as log(i0e(x)) + abs(x), have the right ones.",
+    ),
     Divergence("rel_entr", _zero, _ENTROPY),
     Divergence("kl_div", _zero, _ENTROPY),
     Divergence(

@@ -161,6 +161,21 @@ def test_nditer_manual_iteration():
     assert [float(v) for v in itertools.islice(fnp.nditer(X), 2)] == [1.5, -2.0]
 
 
+@pytest.mark.parametrize("dtype", [complex, np.float32])
+def test_nditer_allocates_outputs_of_the_dtype_of_its_operands(dtype):
+    def squares(x):
+        with fnp.nditer([x, None]) as it:
+            for a, b in it:
+                b[...] = a * a
+            return it.operands[1]
+
+    x = np.array([1.0, 2.0], dtype) * dtype(1j if dtype is complex else 1.0)
+    found, push = jvp(squares, (x,), (x,))
+    assert found.dtype == push.dtype == dtype
+    assert (found == x * x).all()
+    assert (push == 2 * x * x).all()
+
+
 def test_nditer_allocates_outputs():
     def squares(nditer, x, order):
         it = nditer([x, 2.0, None], [], [["readonly"], ["readonly"], ["writeonly", "allocate"]], order=order)

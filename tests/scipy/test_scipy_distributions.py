@@ -212,6 +212,13 @@ def test_kappa4_entropy_in_shapes_that_move_the_support(shapes):
     np.testing.assert_allclose(vmap(slope)(np.array([p, p + 0.01])), [slope(p), slope(p + 0.01)], rtol=1e-12)
 
 
+@pytest.mark.parametrize("skew", [0.1, -1.7, 2.3])
+def test_pearson3_entropy_whose_density_may_be_infinite_at_its_end(skew):
+    alpha = 4 / skew**2  # that of the gamma distribution, scaled
+    want = -2 * alpha / skew * (1 + (1 - alpha) * scipy.special.polygamma(1, alpha)) + 1 / skew
+    assert grad(scipy.stats.pearson3.entropy)(skew) == pytest.approx(want, rel=1e-3 if skew == 0.1 else 1e-12)
+
+
 def test_kappa4_expectation_in_shapes_that_move_the_support():
     def mean(h):  # far more accurate than requested, in half of the time of the default
         return scipy.stats.kappa4.expect(np.sin, args=(h, 0.4), epsabs=1e-6, epsrel=1e-6)
@@ -345,6 +352,22 @@ def test_noncentral_inverses_by_search(inverse, fun, place, point):
     for i in range(len(point)):
         want = 1 / grad(fun, place)(*there) * (1.0 if i == place else -grad(fun, i)(*there))
         assert grad(inverse, i)(*point) == pytest.approx(want, rel=1e-9), i
+
+
+def test_moments_beside_one_that_does_not_exist():
+    """The third moment of this distribution does not exist."""
+    slope = grad(scipy.stats.burr.mean, (0, 1))(3.0, 1.0)
+    assert slope[1] == pytest.approx(differences(lambda d: scipy.stats.burr.mean(3.0, d), 1.0), rel=1e-7)
+    assert grad(scipy.stats.fisk.var)(3.0) == pytest.approx(differences(scipy.stats.fisk.var, 3.0), rel=1e-7)
+    assert np.isfinite(slope[0])
+
+
+def test_zero_concentration():
+    """The scaled Bessel function of these densities has a kink there, the densities have none."""
+    logpdf = lambda k: scipy.stats.vonmises.logpdf(0.7, k) + scipy.stats.rice.logpdf(0.7, k)
+    np.testing.assert_allclose(grad(logpdf)(0.0), np.cos(0.7), rtol=1e-14)
+    np.testing.assert_allclose(grad(grad(logpdf))(0.0), -0.5 + 0.5 * 0.7**2 - 1, rtol=1e-14)
+    assert grad(scipy.stats.vonmises.entropy)(0.0) == 0
 
 
 def test_zero_noncentrality():

@@ -129,6 +129,13 @@ def test_first_call_of_minpack_prints_nothing(solve, capfd):
     assert capfd.readouterr().err == ""
 
 
+@pytest.mark.parametrize("method", ["hybr", "lm", "krylov"])
+def test_root_of_one_equation_that_returns_a_number(method):
+    solved = lambda a: so.root(lambda x: x[0] ** 2 - a, [1.0], method=method, tol=1e-12)
+    np.testing.assert_allclose(grad(lambda a: solved(a).x[0])(4.0), 0.25, rtol=1e-9)
+    assert jacobian(lambda a: solved(a).fun)(4.0).shape == np.shape(solved(4.0).fun)
+
+
 def test_fsolve_and_root():
     equations = lambda p, r: [p[0] ** 2 + p[1] ** 2 - r**2, p[0] - p[1] * r]
     exact = lambda r: np.array([r * r, r]) / np.sqrt(1 + r * r)

@@ -481,6 +481,43 @@ def _roots(built: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
+@around
+def _phase_of_chirp(
+    built: Built, t: Any, f0: Any, t1: Any, f1: Any, method: str = "linear", vertex_zero: bool = True
+) -> Any:
+    """Wrap ``_chirp_phase``, which leaves out ``f1`` where it is ``f0``, by the formula divided by that of one tone."""
+    if method[:2] not in ("lo", "hy") or not _is_apart(f1 - f0, 0.0):
+        return built(t, f0, t1, f1, method, vertex_zero)
+    t = fnp.asarray(t)
+    if method[0] == "l":
+        bend = own("scipy.special").exprel(fnp.log(f1 / f0) * (t / t1))
+    else:
+        z = (f1 - f0) / f1 * (t / t1)
+        near = z == 0
+        far = fnp.where(near, 0.5, z)
+        bend = fnp.where(near, 1 + z * (1 / 2 + z * (1 / 3 + z / 4)), -fnp.log(fnp.abs(1 - far)) / far)
+    return 2 * np.pi * f0 * t * bend
+
+
+def _arc_of_equal_ends(built: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap ``geometric_slerp``, whose result at equal ends is without the end, by the shares of both to third order."""
+
+    def geometric_slerp(start: Any, end: Any, t: Any, tol: float = 1e-7) -> Any:
+        found = built(start, end, t, tol)
+        if not holds_traced((start, end)) or not fnp.array_equal(start, end):
+            return found
+        start, end, t = fnp.asarray(start), fnp.asarray(end), fnp.ravel(fnp.asarray(t))
+        bend = (1 - start @ end) / 3  # zero, but with derivatives
+
+        def share(t: Any) -> Any:
+            return (t + t * (1 - t * t) * bend)[:, None]
+
+        path, constant = share(1 - t) * start + share(t) * end, own("transforms.stopping").stop_gradient
+        return constant(found) + (path - constant(path))
+
+    return with_example_loop(geometric_slerp, "scipy.spatial.geometric_slerp")
+
+
 #: Wrappers of rebuilt functions of SciPy.
 NUMBERS_APART: dict[tuple[str, str], Callable[[Any], Callable[..., Any]]] = {
     ("scipy.fft._fftlog_backend", "fhtcoeff"): _hankel_coefficients,
@@ -492,9 +529,11 @@ NUMBERS_APART: dict[tuple[str, str], Callable[[Any], Callable[..., Any]]] = {
     ("scipy.signal._ltisys", "TransferFunction.__init__"): _whole_numerator,
     ("scipy.signal._ltisys", "lsim"): _response,
     ("scipy.signal._signaltools", "lfiltic"): _initial_conditions,
+    ("scipy.signal._waveforms", "_chirp_phase"): _phase_of_chirp,
     **{("scipy.signal._signaltools", name): _linear_in_numerator for name in ("residue", "residuez")},
     ("scipy.special._orthogonal", "roots_gegenbauer"): _roots,
     ("scipy.special._orthogonal", "roots_jacobi"): _roots,
+    ("scipy.spatial._geometric_slerp", "geometric_slerp"): _arc_of_equal_ends,
     ("scipy.spatial._kdtree", "minkowski_distance"): partial(_distance, root=True),
     ("scipy.spatial._kdtree", "minkowski_distance_p"): partial(_distance, root=False),
     ("scipy.stats._continuous_distns", "genextreme_gen._stats"): _moments_near_zero,

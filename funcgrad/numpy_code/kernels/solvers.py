@@ -118,16 +118,27 @@ def with_exact_derivative(solver: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-def with_two_terms(core: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a part of ``expm_multiply`` that adds at least two terms of the series for a traced matrix.
+#: Terms of the series that a traced matrix gets beyond those for its value: as many derivatives at 0 are exact.
+_MORE_TERMS = 8
 
-    SciPy adds none for a multiple of the identity, whose derivatives need them.
+
+def with_all_terms(core: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a part of ``expm_multiply`` that adds all terms of the series, and some more for a traced matrix or time.
+
+    SciPy stops where further terms do not change the value. They change derivatives, as at a vector of zeros.
     """
+    names = inspect.signature(core)
 
     @wraps(core)
-    def call(A: Any, B: Any, h: Any, mu: Any, m_star: int, *rest: Any, **kwargs: Any) -> Any:
-        terms = max(m_star, 2) if isinstance(A, Tracer) or has_traced_values(A) else m_star
-        return core(A, B, h, mu, terms, *rest, **kwargs)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        given = names.bind(*args, **kwargs).arguments
+        A, X, t, *_ = given.values()
+        is_constant = type(A) is np.ndarray or (hasattr(A, "tocsr") and not has_traced_values(A))
+        if not is_constant or isinstance(t, Tracer):
+            given["m_star"] += _MORE_TERMS
+        elif not (isinstance(X, Tracer) or has_traced_values(X)):
+            return core(**given)
+        return core(**(given | {"tol": np.nan}))  # no comparison with it is true
 
     return call
 

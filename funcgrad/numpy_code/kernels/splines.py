@@ -581,6 +581,13 @@ def _of_real(fun: Callable[..., Any], *, drops: bool = True) -> Callable[..., An
 
 _real_only = partial(_of_real, drops=False)
 
+
+def _pchip_slopes(x: Any, y: Any, xp: Any = None) -> Any:
+    """Compute ``PchipInterpolator._find_derivatives`` in classes derived from it; ``x`` has as many axes as ``y``."""
+    h = fnp.diff(x, axis=0)
+    return own("scipy.interpolate.curves").monotone_slopes(h, fnp.diff(y, axis=0) / h)
+
+
 #: FITPACK's functions that have the same names in SciPy 1.18 and before, in different modules.
 _FITPACK: dict[str, Callable[..., Any]] = {
     "bispeu": _bispeu,
@@ -605,6 +612,7 @@ _DFITPACK: dict[str, Callable[..., Any]] = {
 }
 
 SPLINES: dict[tuple[str, str], Callable[..., Any]] = {
+    ("scipy.interpolate._cubic", "PchipInterpolator._find_derivatives"): _pchip_slopes,
     ("scipy.interpolate._ppoly", "evaluate"): _evaluate,
     ("scipy.interpolate._ppoly", "evaluate_bernstein"): _bernstein,
     ("scipy.interpolate._ppoly", "evaluate_nd"): _evaluate_nd,

@@ -48,7 +48,7 @@ from funcgrad.numpy_code.kernels.resampling import RESAMPLING
 from funcgrad.numpy_code.kernels.rotations import ROTATIONS, with_all_steps
 from funcgrad.numpy_code.kernels.scikit_learn import SCIKIT_LEARN, SCIKIT_LEARN_WRAPPERS
 from funcgrad.numpy_code.kernels.signals import SIGNALS, periodogram_at_any_phase, response_without_roots
-from funcgrad.numpy_code.kernels.solvers import SOLVERS, checked_spilu, with_exact_derivative, with_two_terms
+from funcgrad.numpy_code.kernels.solvers import SOLVERS, checked_spilu, with_all_terms, with_exact_derivative
 from funcgrad.numpy_code.kernels.splines import SPLINES, surface
 from funcgrad.numpy_code.kernels.state_space import STATE_SPACE
 from funcgrad.numpy_code.kernels.transport import distance_of_points
@@ -504,7 +504,7 @@ _WRAPPERS: dict[tuple[str, str], Callable[[Any], Callable[..., Any]]] = {
     ("scipy.sparse.csgraph._laplacian", "_laplacian_sparse"): laplacian_with_zeros,
     ("scipy.sparse.linalg._dsolve.linsolve", "spilu"): checked_spilu,
     **{
-        ("scipy.sparse.linalg._expm_multiply", f"_expm_multiply_{name}"): with_two_terms
+        ("scipy.sparse.linalg._expm_multiply", f"_expm_multiply_{name}"): with_all_terms
         for name in ("simple_core", "interval_core_1", "interval_core_2")
     },
     **{(f"scipy.sparse.linalg._isolve.{name}", name): with_exact_derivative for name in ("lsmr", "lsqr")},

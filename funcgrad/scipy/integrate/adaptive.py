@@ -16,11 +16,13 @@ import numpy as np
 
 import funcgrad.numpy as fnp
 from funcgrad import backend, tree
+from funcgrad.batching import is_in_batch
 from funcgrad.core import is_in_transform, plain_value
-from funcgrad.errors import ConversionError, InputError
+from funcgrad.errors import ConcretizationError, ConversionError, InputError
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.plain_values.concretization import forget_refusal
 from funcgrad.numpy.plain_values.peeking import is_plain, shared_numbers
+from funcgrad.numpy_code.examples import with_example_loop
 from funcgrad.numpy_code.refusals import is_own
 from funcgrad.optional import import_scipy
 from funcgrad.scipy.integrate.integral import Integral
@@ -192,15 +194,23 @@ def _weighted(
         return _algebraic(weight, given, func, ends, values, of), infos
     if is_plain(given):
         return of(func, weight, given, ends, *values), infos
-    fixed = np.asarray(shared_numbers(stop_gradient(as_value(given))))[()]
-    moved = as_value(given) - fixed  # zero, but with a derivative
-    if weight == "cauchy":
-        shifted = lambda x, moved, *values: func(x + moved, *values)
-        return of(shifted, weight, fixed, [end - moved for end in ends], moved, *values), infos
-    other, sign = ("sin", -1.0) if weight == "cos" else ("cos", 1.0)
-    straight = of(lambda x, moved, *values: func(x, *values) * fnp.cos(moved * x), weight, fixed, ends, moved, *values)
-    turned = of(lambda x, moved, *values: func(x, *values) * fnp.sin(moved * x), other, fixed, ends, moved, *values)
-    return [straight[0] + sign * turned[0], straight[1] + turned[1]], infos
+
+    def moving(given: Any, ends: list[Any], values: list[Any]) -> list[Any]:
+        if is_in_batch(given):
+            raise ConcretizationError("integrate.quad: wvar is one number, got one for each example of a vmap.")
+        fixed = np.asarray(shared_numbers(stop_gradient(as_value(given))))[()]
+        moved = as_value(given) - fixed  # zero, but with a derivative
+        if weight == "cauchy":
+            shifted = lambda x, moved, *values: func(x + moved, *values)
+            return of(shifted, weight, fixed, [end - moved for end in ends], moved, *values)
+        other, sign = ("sin", -1.0) if weight == "cos" else ("cos", 1.0)
+        along = lambda x, moved, *values: func(x, *values) * fnp.cos(moved * x)
+        across = lambda x, moved, *values: func(x, *values) * fnp.sin(moved * x)
+        straight = of(along, weight, fixed, ends, moved, *values)
+        turned = of(across, other, fixed, ends, moved, *values)
+        return [straight[0] + sign * turned[0], straight[1] + turned[1]]
+
+    return with_example_loop(moving, "scipy.integrate.quad")(given, ends, values), infos
 
 
 def _algebraic(

@@ -315,10 +315,10 @@ class PchipInterpolator(_Curve):
         x, y = _knots("interpolate.PchipInterpolator", as_double(x), as_double(y), axis, real=True)
         h = _column(fnp.diff(x), y)
         rise = fnp.diff(y, axis=0) / h
-        super().__init__(x, y, _monotone_slopes(h, rise), axis, extrapolate is not False)
+        super().__init__(x, y, monotone_slopes(h, rise), axis, extrapolate is not False)
 
 
-def _monotone_slopes(h: Array, rise: Array) -> Array:
+def monotone_slopes(h: Array, rise: Array) -> Array:
     """Return weighted harmonic means of the slopes on both sides, 0 where the slopes differ in sign."""
     if backend.shape_of(h)[0] == 1:
         return fnp.concatenate([rise, rise])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -209,11 +210,14 @@ def root(
     _check_count(call, backend.shape_of(result), backend.shape_of(found.x))
     x = differentiable_root(call, value, found, found.facts["success"])
     settle_each((fun, jac), x, args)
-    return result_with(call, optimize.OptimizeResult, found, x=x, fun=value(x))
+    there = value(x)
+    if method not in JACOBIAN_METHODS:  # these methods return a vector for a function that returns a number
+        there = fnp.reshape(there, backend.shape_of(x))
+    return result_with(call, optimize.OptimizeResult, found, x=x, fun=there)
 
 
 def _check_count(call: str, equations: tuple[int, ...], unknowns: tuple[int, ...]) -> None:
-    if equations != unknowns:
+    if math.prod(equations) != math.prod(unknowns):
         raise ShapeError(
             f"{call}: with traced values there must be as many equations as unknowns, got {list(equations)} for "
             f"{list(unknowns)}. Take optimize.least_squares."

@@ -38,8 +38,8 @@ i1 = row("i1(x)", prim.i1, """The modified Bessel function of the first kind of 
 
     Its derivative is ``(i0(x) + iv(2, x)) / 2``, DLMF 10.29.1.""", "grad(fsp.i1)(0.0).round(12)", "np.float64(0.5)")
 i0e = row("i0e(x)", lambda x: prim.scaled_bessel_i(x, order=0),
-    "The scaled function ``exp(-abs(x)) * i0(x)``. The derivative at 0, a kink, takes the slope of ``abs`` to be 0.",
-    "grad(fsp.i0e)(0.0).round(12)", "np.float64(0.0)")
+    "The scaled function ``exp(-abs(x)) * i0(x)``. At 0, a kink, the derivative is that for positive x.",
+    "grad(fsp.i0e)(0.0).round(12)", "np.float64(-1.0)")
 i1e = row("i1e(x)", lambda x: prim.scaled_bessel_i(x, order=1), "The scaled function ``exp(-abs(x)) * i1(x)``.",
     "grad(fsp.i1e)(0.0).round(12)", "np.float64(0.5)")
 k0 = row("k0(x)", prim.k0,

@@ -20,6 +20,7 @@ from funcgrad.kinds import elementwise
 from funcgrad.optional import precision_switch
 from funcgrad.primitives.arithmetic import power
 from funcgrad.primitives.elementwise import cos, sin
+from funcgrad.scipy.special.operations.bessel import scaled_bessel_i
 from funcgrad.transforms.lifting import LiftedTrace
 from funcgrad.transforms.referee import Referee, extrapolate
 
@@ -333,6 +334,8 @@ def test_divergences_are_looked_up_by_value():
     assert not divergences_at(power.primitive, (np.zeros(2), 1), {})
     assert not divergences_at(power.primitive, (np.ones(2), 0.0), {})
     assert not divergences_at(sin.primitive, (0.0,), {})
+    assert divergences_at(scaled_bessel_i.primitive, (0.0,), {"order": 0})
+    assert not divergences_at(scaled_bessel_i.primitive, (0.5,), {"order": 0})
     assert len({(entry.primitive, entry.says) for entry in KNOWN}) == len(KNOWN)
 
 

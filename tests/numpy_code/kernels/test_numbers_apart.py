@@ -119,6 +119,24 @@ APART = {
         )
         for name in ("", " of steps")
     },
+    **{
+        f"{method} chirp {place}": (
+            lambda p, x, method=method, place=place: scipy.signal.chirp(
+                x, *((1.3, 2.0, p) if place == "to" else (p, 2.0, 1.3)), method=method
+            ),
+            (1.3,),
+            X,
+        )
+        for method in ("logarithmic", "hyperbolic")
+        for place in ("to", "from")
+    },
+    "geometric_slerp": (
+        lambda p, x: scipy.spatial.geometric_slerp(
+            np.array([np.cos(x[0]), np.sin(x[0])]), np.array([np.cos(p), np.sin(p)]), [0.2, 0.7]
+        ),
+        (0.3,),
+        np.array([0.3]),
+    ),
     "roots_jacobi": (lambda p, x: scipy.special.roots_jacobi(4, p, x[0], mu=True), (0.5, -0.5), np.array([0.5])),
     "roots_jacobi of 0": (lambda p, x: scipy.special.roots_jacobi(2, x[0], p), (0.0,), np.array([0.0])),
     "roots_jacobi of one point": (lambda p, x: scipy.special.roots_jacobi(1, p + x[0], p), (0.3,), np.array([0.0])),

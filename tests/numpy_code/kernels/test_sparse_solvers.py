@@ -7,7 +7,7 @@ import scipy.sparse
 from helpers import differences
 from scipy.sparse.linalg import expm_multiply, lsmr, lsqr
 
-from funcgrad import grad, jvp, vmap
+from funcgrad import grad, jacfwd, jacobian, jvp, vmap
 
 WEIGHTS = np.array([1.0, 0.3])
 A = np.array([[1.0, 0.5], [1.0, 1.0], [0.0, 1.0]])
@@ -62,6 +62,19 @@ def test_derivative_in_the_right_side_of_a_constant_matrix(solver):
     rows = scipy.sparse.csr_array(A)
     slope = grad(lambda b: WEIGHTS @ solver(rows, b)[0])(np.zeros(3))
     np.testing.assert_allclose(slope, WEIGHTS @ np.linalg.pinv(A), rtol=1e-12)
+
+
+def test_exponentials_where_the_terms_of_the_value_vanish():
+    turn = np.array([[0.1, 0.7], [-0.4, 0.3]])
+    sparse = scipy.sparse.csr_array(turn)
+    for end, found in (
+        (1.0, jacobian(lambda b: expm_multiply(sparse, b))(np.zeros(2))),
+        (1.0, jacobian(lambda b: expm_multiply(sparse, b, start=0, stop=1, num=7)[-1])(np.zeros(2))),
+        (2.0, jacobian(lambda b: expm_multiply(sparse, b, start=0, stop=2, num=300)[-1])(np.zeros(2))),
+    ):
+        np.testing.assert_allclose(found, scipy.linalg.expm(end * turn), rtol=1e-12)
+    third = jacfwd(jacfwd(jacfwd(lambda t: expm_multiply(sparse * t, np.ones(2)))))
+    np.testing.assert_allclose(third(0.0), turn @ turn @ turn @ np.ones(2), rtol=1e-12)
 
 
 @pytest.mark.parametrize("times", [None, {"start": 1, "stop": 2, "num": 3}, {"start": 0, "stop": 2, "num": 7}])

@@ -471,3 +471,15 @@ def test_splines_through_unknown_positions():
     close(jit(grad(f))(1.1), grad(f)(1.1), 1e-11)
     points = np.array([0.9, 1.1, 1.4])
     close(vmap(grad(f))(points), [grad(f)(point) for point in points], 1e-12)
+
+
+class Doubled(si.PchipInterpolator):
+    def __call__(self, x):
+        return 2 * super().__call__(x)
+
+
+@pytest.mark.parametrize("made", [Doubled, lambda x, y: type(PIECES)(x, y)], ids=["derived", "type of another"])
+def test_classes_of_monotone_curves(made):
+    """SciPy's class calls its static methods by its name, which is that of funcgrad's class in rebuilt code."""
+    ours = jacobian(lambda y: made(T, y)(AT))(Y)
+    np.testing.assert_allclose(ours, differences(lambda y: made(T, y)(AT), Y), rtol=1e-6, atol=1e-8)

@@ -218,6 +218,14 @@ def test_quad_with_traced_weight_or_points(name):
     np.testing.assert_allclose(jacfwd(grad(fun))(p), differences(grad(fun), p, 1e-3), rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize("name", ["frequency", "frequency of a long wave", "pole"])
+def test_quad_with_weights_that_differ_between_examples(name):
+    fun, p = WEIGHTED[name], np.array([[0.4, 0.7], [0.5, 0.6]])
+    np.testing.assert_allclose(vmap(fun)(p), [fun(p[0]), fun(p[1])], rtol=1e-12)
+    np.testing.assert_allclose(vmap(grad(fun))(p), [grad(fun)(p[0]), grad(fun)(p[1])], rtol=1e-9)
+    np.testing.assert_allclose(grad(lambda p: fnp.sum(vmap(fun)(p)))(p), vmap(grad(fun))(p), rtol=1e-9)
+
+
 def test_quad_full_output_matches_scipy():
     def told(k):
         value, _, info = integrate.quad(lambda x: np.exp(-k * x), 0.0, 1.0, full_output=1)

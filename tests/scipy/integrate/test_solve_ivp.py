@@ -146,6 +146,19 @@ def test_second_derivatives(method):
             np.testing.assert_allclose(row, measured[..., i], rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize("method", ["RK45", "BDF", "LSODA"])
+def test_higher_derivatives_in_the_first_time_of_a_slope_that_depends_on_time(method):
+    def end(t0, **more):
+        return integrate.solve_ivp(lambda t, y: y * t, (t0, 2.0), [3.0], method, **TIGHT, **more).y[0, -1]
+
+    y = 3.0 * np.exp(1.875)
+    np.testing.assert_allclose(grad(grad(end))(0.5), -0.75 * y, rtol=1e-5)
+    np.testing.assert_allclose(jacfwd(jacfwd(jacfwd(end)))(0.5), 1.375 * y, rtol=1e-5)
+    if method != "LSODA":
+        in_pieces = grad(grad(lambda t0: end(t0, budget=3, t_eval=[2.0])))(0.5)
+        np.testing.assert_allclose(in_pieces, -0.75 * y, rtol=1e-5)
+
+
 @pytest.mark.parametrize("method", ["RK23", "RK45", "DOP853"])
 def test_fixed_explicit_steps_have_exact_derivatives(method):
     """Check that with fixed steps, where the function is smooth, derivatives are those of the computed values."""

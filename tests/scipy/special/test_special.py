@@ -770,3 +770,11 @@ def test_orders_of_scaled_bessel_functions_at_complex_points(name, z):
 def test_complex_airye_has_no_derivative():
     with pytest.raises(NotDifferentiableError, match="no derivative in complex z, got a traced complex z"):
         jvp(lambda z: scipy.special.airye(z)[0], (1.0 + 1.0j,), (1.0 + 0.0j,))
+
+
+def test_second_derivatives_of_integrals_at_the_python_number_0():
+    """The other integral, which is infinite there, must not raise Python's ZeroDivisionError."""
+    push = lambda f: lambda x: jvp(f, (x,), (1.0,))[1]
+    with np.errstate(all="ignore"):
+        assert push(push(lambda x: fsp.shichi(x)[0]))(0.0) == 0
+        assert math.isinf(grad(grad(fsp.exp1))(0.0))

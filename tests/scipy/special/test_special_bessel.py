@@ -4,6 +4,7 @@ import mpmath as mp
 import numpy as np
 import pytest
 
+import funcgrad.numpy as fnp
 import funcgrad.scipy.special as fsp
 from funcgrad import grad, jacfwd, jvp, vmap
 from funcgrad.errors import NotDifferentiableError
@@ -98,7 +99,13 @@ def test_scaled_functions_do_not_overflow():
 
 
 def test_scaling_has_a_kink_at_zero():
-    assert grad(fsp.i0e)(0.0) == jacfwd(fsp.i0e)(0.0) == 0
+    """The slope there is that for positive numbers, as the slope of ``abs``, so that the kinks of both cancel."""
+    assert grad(fsp.i0e)(0.0) == jacfwd(fsp.i0e)(0.0) == grad(fsp.ive, 1)(0.0, 0.0) == -1
+    smooth = lambda x: fnp.log(fsp.i0e(x)) + fnp.abs(x)
+    assert grad(smooth)(0.0) == 0
+    assert grad(grad(smooth))(0.0) == 0.5
+    assert grad(fsp.i0e)(np.float32(-0.7)) == -grad(fsp.i0e)(np.float32(0.7))
+    assert grad(fsp.i0e)(np.float32(0.7)).dtype == np.float32
 
 
 @pytest.mark.parametrize("name", ["jv", "yv", "iv", "kv", "hankel1", "hankel2", "kve", "hankel1e", "hankel2e"])

@@ -66,6 +66,8 @@ EXCLUDED = [
         (2,),
         "the scaling begins at 0: the second derivative is infinite only from the right",
     ),
+    ("i1e", 0, tiny(0, 0.0), (2,), "a kink: the second derivative is that from the right"),
+    ("ive", 1, tiny(1, 0.0), (2,), "the same"),
     ("voigt_profile", 2, lambda p: p[2] < 0, (1, 2), "for negative gamma the function is not a convolution"),
     ("betainc fdtr", 2, tiny(2, 1e-100), (2,), "the rule uses the first derivative, which underflows"),
     ("fdtr", 0, large(0), (1, 2), "huge degrees of freedom: the tail ends near 1, where digits are missing"),

@@ -86,7 +86,7 @@ class Solution:
         start = self.packing.real(self.start)
         fixed = stop_gradient(self.t0)
         if self.t0 is not fixed:
-            start = advanced(self.flow, fixed, start, fixed - self.t0, self.values)
+            start = advanced(self.flow, self.t0, start, fixed - self.t0, self.values)
         rows = max(record.S.shape[1] for record in self.runs.records)
         if rows == 1:
             return start[None]

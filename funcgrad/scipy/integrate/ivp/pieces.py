@@ -170,7 +170,7 @@ class Pieces:
         rows = 8 if self.runs.arguments.method.__name__ == "BDF" else 1
         start, fixed = self.runs.packing.real(self.start), stop_gradient(self.t0)
         if self.t0 is not fixed:
-            start = advanced(self.derivatives.flow, fixed, start, fixed - self.t0, self.values)
+            start = advanced(self.derivatives.flow, self.t0, start, fixed - self.t0, self.values)
         if rows == 1:
             return start[None]
         slope = self.derivatives.flow(fixed, start, *self.values)

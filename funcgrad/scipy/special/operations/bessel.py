@@ -15,7 +15,7 @@ import numpy as np
 from funcgrad.backend import dtype_of
 from funcgrad.kinds.rules import Operation
 from funcgrad.optional import special
-from funcgrad.primitives.comparison import sign
+from funcgrad.primitives.comparison import slope
 from funcgrad.primitives.elementwise import exp, is_complex
 from funcgrad.primitives.signals import bessel_i
 from funcgrad.scipy.special.operations.partials import (
@@ -211,7 +211,7 @@ jv_in_order: Operation = _in_order("jv_in_order", _by_differences("jv", regular=
 yv_in_order: Operation = _in_order("yv_in_order", _by_differences("yv"), -1)
 iv_in_order: Operation = _in_order("iv_in_order", _i_by_differences, 1)
 kv_in_order: Operation = _in_order("kv_in_order", _k_integral, 1, -0.5)
-ive_in_order: Operation = _in_order("ive_in_order", _scaled_i, 1, more=lambda x, value: -sign(x) * value)
+ive_in_order: Operation = _in_order("ive_in_order", _scaled_i, 1, more=lambda x, value: -slope(x) * value)
 kve_in_order: Operation = _in_order("kve_in_order", _scaled_k_integral, 1, -0.5, lambda x, value: value)
 hankel1_in_order: Operation = _in_order("hankel1_in_order", _by_differences("hankel1"), -1)
 hankel2_in_order: Operation = _in_order("hankel2_in_order", _by_differences("hankel2"), -1)
@@ -290,8 +290,13 @@ def _kve_series(xp: Any, v: Any, x: Any, order: int) -> Any:
 
 
 def _ive_near(xp: Any, v: Any, x: Any, order: int) -> Any:
-    """Return the derivative by recurrence. At the kink of ``exp(-abs(x))`` at 0 its slope counts as 0."""
-    return neighbours(special(xp, "ive"), v, x, order, 1, -xp.sign(x))
+    """Return the derivative by recurrence. At the kink of ``exp(-abs(x))`` at 0 its slope is that for positive x."""
+    return neighbours(special(xp, "ive"), v, x, order, 1, _slope_of_scale(xp, x))
+
+
+def _slope_of_scale(xp: Any, x: Any) -> Any:
+    """Return the derivative of ``-abs(x)``, with the convention of ``absolute`` at 0."""
+    return xp.where(x < 0, 1.0, -1.0)
 
 
 def _ive_series(xp: Any, v: Any, x: Any, order: int) -> Any:
@@ -343,7 +348,7 @@ kve_slope: Operation = pointwise(
 ive_slope: Operation = pointwise(
     "ive_slope",
     with_series(_ive_near, _ive_series),
-    lambda v, x, *, order: neighbours(lambda v, x: ive_in_order(v, x, order=1), v, x, order, 1, -sign(x)),
+    lambda v, x, *, order: neighbours(lambda v, x: ive_in_order(v, x, order=1), v, x, order, 1, -slope(x)),
     lambda v, x, *, order: ive_slope(v, x, order=order + 1),
 )
 
@@ -405,7 +410,7 @@ def _scaled_bessel_i_slope(xp: Any, x: Any, *, n: int, order: int) -> Any:
         def value(v: int) -> Any:
             return _scaled_bessel_i(xp, x, order=v)
 
-        return neighbours(lambda v, x: value(abs(v)), n, x, order, 1, -xp.sign(x))
+        return neighbours(lambda v, x: value(abs(v)), n, x, order, 1, _slope_of_scale(xp, x))
 
     return with_series(near, _ive_series)(xp, n, x, order=order)
 
@@ -419,7 +424,7 @@ scaled_bessel_i_slope: Operation = pointwise(
 
 
 #: ``scaled_bessel_i(x, *, order)``: ``exp(-abs(x)) * I_n(x)`` of a whole order; orders 0 and 1 are i0e and i1e.
-#: At the kink of ``exp(-abs(x))`` at 0 its slope counts as 0.
+#: At the kink of ``exp(-abs(x))`` at 0 the slope is that for positive x, so that ``log(i0e(x)) + abs(x)`` has none.
 scaled_bessel_i: Operation = pointwise(
     "scaled_bessel_i", _scaled_bessel_i, lambda x, *, order: scaled_bessel_i_slope(x, n=order, order=1)
 )

@@ -17,7 +17,7 @@ from funcgrad.kinds import elementwise, primitive
 from funcgrad.kinds.linear import imag, real
 from funcgrad.kinds.rules import Operation
 from funcgrad.optional import special
-from funcgrad.primitives.arithmetic import absolute, clip, divide
+from funcgrad.primitives.arithmetic import absolute, clip, divide, reciprocal
 from funcgrad.primitives.comparison import equal, isinf, less, where
 from funcgrad.primitives.elementwise import cos, exp, is_complex, log, real_part, sin, sinc
 from funcgrad.scipy.special.operations.convex import log1p_quotient, sinh_quotient
@@ -241,7 +241,9 @@ voigt_profile: Operation = scipy_operation(
 
 
 #: ``exp(x) / x``. Its derivative is one product: a difference of two quotients is ``inf - inf`` where they overflow.
-exp_quotient: Operation = elementwise("exp_quotient", lambda xp, x: xp.exp(x) / x, dx=lambda x, ans: ans * (1 - 1 / x))
+exp_quotient: Operation = elementwise(
+    "exp_quotient", lambda xp, x: xp.exp(x) / x, dx=lambda x, ans: ans * (1 - reciprocal(x))
+)
 expi: Operation = scipy_operation("expi", dx=lambda x: exp_quotient(x))
 exp1: Operation = scipy_operation("exp1", dx=lambda x: exp_quotient(-x))
 
