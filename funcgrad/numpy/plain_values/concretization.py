@@ -217,11 +217,9 @@ def _answer(x: Tracer, request: str, convert: Callable[[Any], Any]) -> Any:
 
 
 def _answer_on_path(x: Tracer) -> bool | None:
-    """Return the truth value of ``x`` on the path that JAX compiles; None if no path is followed."""
+    """Return the truth value of ``x``, which has no single one, on the path that JAX compiles; None without a path."""
     path = open_path.get()
-    if path is None or not backend.is_jax_tracer(plain_value(x)):
-        return None
-    return cast("bool | None", path.answer(plain_value(x)))
+    return None if path is None else cast("bool | None", path.answer(x))
 
 
 def _note_refused_request(request: str, x: Tracer, error: TypeError) -> None:
