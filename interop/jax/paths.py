@@ -653,4 +653,4 @@ class _Follower:
 
         with suppress(Exception):  # the function may catch the error and go on, or raise another one
             run_on_path(Path(self.subject, answers, refuse=refuse), self.run, *self.leaves)
-        raise raised[0]
+        raise raised[0] if raised else _OtherQuestion
