@@ -15,7 +15,7 @@ from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar
 
 from funcgrad import backend, tree
 from funcgrad.core import Tracer, describe, is_array, join_repetition, plain_value
-from funcgrad.errors import EscapedTracerError, InputError, NotDifferentiableError, ShapeError
+from funcgrad.errors import EscapedTracerError, InputError, NotDifferentiableError, ShapeError, text_of
 from funcgrad.kinds.custom import CustomRules, custom_call
 from funcgrad.transforms.static_arguments import parameters_of, signature_of
 from funcgrad.transforms.transformed import check_callable, check_functions, name_of
@@ -120,7 +120,7 @@ class _Call:
         try:
             return rule(*args)
         except ValueError as error:
-            if "read-only" not in str(error):
+            if "read-only" not in text_of(error):
                 raise
             raise InputError(
                 f"{self.name}: the {what} writes into an array that it was given, got: {error}. Copy the array "

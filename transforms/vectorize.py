@@ -26,6 +26,7 @@ from funcgrad.foreign_nodes import LEAVES
 from funcgrad.graph import report_answer
 from funcgrad.kinds.linear import permute, to_batch
 from funcgrad.ownership import unshare_results
+from funcgrad.shared_state import open_path
 from funcgrad.transforms.arguments import check_leaf
 from funcgrad.transforms.transformed import Transformed, check_callable, hide_extra_arguments
 from funcgrad.typing import PyTree
@@ -115,7 +116,9 @@ def run_vmap(fun: Callable[..., Any], options: tuple[Any, Any, Any, int | None],
             for leaf, axis in zip(leaves, axes, strict=True)
         ]
         new_args, new_kwargs = (wrapped, kwargs) if spec is None else spec.unflatten(wrapped)
-        out = fun(*new_args, **new_kwargs)
+        path = open_path.get()
+        run = fun if path is None else path.mapping(trace, fun)
+        out = run(*new_args, **new_kwargs)
         results, out_spec = ([out], None) if type(out) in LEAVES else tree.flatten(out)
         out_places = _axis_per_leaf("out_axes", out_axes, out, len(results))
         placed = [
@@ -125,7 +128,7 @@ def run_vmap(fun: Callable[..., Any], options: tuple[Any, Any, Any, int | None],
     finally:
         named_axes.set(scope)
         trace.close()
-    del wrapped, new_args, new_kwargs, out, results  # the caller alone owns the values from now on
+    del wrapped, new_args, new_kwargs, out, results, run  # the caller alone owns the values from now on
     unshare_results(placed)
     if is_in_transform():
         placed = as_inner_results(placed, (args, kwargs))

@@ -47,7 +47,14 @@ from funcgrad.reverse import (
     saved_by,
     vjp_of,
 )
-from funcgrad.shared_state import Repetition, active_traces, all_repetitions, repetitions, unfinished_traces
+from funcgrad.shared_state import (
+    Repetition,
+    active_traces,
+    all_repetitions,
+    open_path,
+    repetitions,
+    unfinished_traces,
+)
 from funcgrad.writable import detached_copy
 
 
@@ -209,6 +216,7 @@ class Chain:
         self._given: list[Any] | None = leaves  # the program's own objects, until the first step runs
         self._kept: list[tuple[int, State]] = [(0, ([detached_copy(x) for x in leaves], spec))]
         self._records: dict[ReverseTrace, _StepsOnTape] = {}
+        self._answers: dict[int, Any] = {}  # those of ``open_path``, by step
         self._digests = Digests()
         self._context = copy_context()
         self._min_level, self._gate = blocks.current().min_level, blocks.current().gate
@@ -340,7 +348,23 @@ class Chain:
         with scope, gate_block:
             given = [detached_copy(_with_nodes(x, node_of)) for x in leaves] if self._given is None else self._given
             self._given = None
-            return tree.flatten(self._step(i, tree.unflatten(spec, given), again))
+            return tree.flatten(self._run_step(i, tree.unflatten(spec, given), again))
+
+    def _run_step(self, i: int, state: Any, again: bool) -> Any:
+        """Run step ``i``. Under ``jit`` another run takes the path of the first, whatever Python branches on."""
+        path = open_path.get()
+        if path is None:
+            return self._step(i, state, again)
+        if not again:
+            answers = path.answers_from_now()
+            out = self._step(i, state, again)
+            self._answers[i] = answers()
+            return out
+        around = open_path.set(path.repeating(self._answers[i]))
+        try:
+            return self._step(i, state, again)
+        finally:
+            open_path.reset(around)
 
     def _run_again(self, i: int, state: State, trace: ReverseTrace | None) -> State:
         """Run step ``i`` again, with the context variables of the first run; traces from ``trace`` on record again."""

@@ -30,22 +30,28 @@ class FailedCheck:
     error: Exception
     place: str
 
-    def to_raise(self, name: str) -> Exception:
-        """Return the error, for one call of the function ``name``."""
+    def copied(self) -> FailedCheck:
+        """Return the check with an error of its own, which may be raised."""
         kind = type(self.error)
         error: Exception = kind.__new__(kind, *self.error.args)  # its constructor may take other arguments
         vars(error).update(vars(self.error))
+        error.__notes__ = [*getattr(self.error, "__notes__", ())]
+        return FailedCheck(error, self.place)
+
+    def to_raise(self, name: str) -> Exception:
+        """Return the error, for one call of the function ``name``."""
+        error = self.copied().error
         error.__notes__ = [
-            *getattr(self.error, "__notes__", ()),
+            *error.__notes__,
             f"The compiled program of {name} raised this error{self.place}. It does not know the numbers in the text: "
             f"call {name} without jit to see them.",
         ]
         return error
 
 
-def failed_check(error: Exception) -> FailedCheck:
+def failed_check(error: Exception, place: str | None = None) -> FailedCheck:
     """Return a check that raises ``error``, as it can be kept: without frames, and with texts for traced values."""
-    place = user_line(error)
+    place = user_line(error) if place is None else place
     error.args = tree.map(_kept, error.args)
     vars(error).update(tree.map(_kept, vars(error)))
     error.__traceback__ = error.__context__ = error.__cause__ = None

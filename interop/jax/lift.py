@@ -8,23 +8,25 @@ funcgrad's.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import replace
-from traceback import walk_tb
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, NoReturn, ParamSpec
 
 import numpy as np
 
 from funcgrad import backend, tree
-from funcgrad.core import Primitive, Tracer, plain_value
-from funcgrad.errors import StagingError, text_of
-from funcgrad.interop.jax.conversion import copied_to_jax, flatten_with_jax
+from funcgrad.core import Primitive, Tracer, describe, is_array, plain_value
+from funcgrad.errors import StagingError
+from funcgrad.interop.jax.conversion import Containers, copied_to_jax, flatten_with_jax
+from funcgrad.interop.jax.paths import Subject, follow_paths
+from funcgrad.interop.jax.programs import Checks, Static, split_checks, with_checks
+from funcgrad.interop.jax.unknown import as_staging_errors, staging_error
 from funcgrad.kinds.custom import CustomRules, custom_call, without_deferred
-from funcgrad.numpy.plain_values.hints import package_line, user_line
 from funcgrad.optional import import_jax, loaded_jax
-from funcgrad.shared_state import FORMAT_ERROR, open_path
-from funcgrad.transforms.lifting import LiftedTrace, Watch
+from funcgrad.shared_state import open_path
+from funcgrad.transforms.arguments import merge_leaves
+from funcgrad.transforms.control.staging import is_abstract
+from funcgrad.transforms.lifting import LiftedTrace, Prepare, Watch
 from funcgrad.transforms.transformed import Transformed, check_callable, name_of
 
 P = ParamSpec("P")
@@ -39,18 +41,18 @@ class ClosedOverTracer(BaseException):
     """
 
 
-def lifted_trace(*, refuse_closures: bool = False, watch: Watch | None = None) -> LiftedTrace:
+def lifted_trace(
+    *, refuse_closures: bool = False, watch: Watch | None = None, prepare: Prepare | None = None
+) -> LiftedTrace:
     """Return a run of a function that takes values of JAX for NumPy's.
 
     Args:
         refuse_closures: whether to raise ``ClosedOverTracer`` when a value of an outer transform comes in.
         watch: function called with each primitive, the values it is applied to and its parameters.
+        prepare: prepares each operation; by default ``with_rules`` does.
     """
     return LiftedTrace(
-        _raise_closure if refuse_closures else None,
-        prepare=_with_numpy_dtypes if refuse_closures else _with_rules,
-        watch=watch,
-        as_numpy=True,
+        _raise_closure if refuse_closures else None, prepare=prepare or with_rules, watch=watch, as_numpy=True
     )
 
 
@@ -58,7 +60,7 @@ def _raise_closure(x: Tracer) -> NoReturn:
     raise ClosedOverTracer
 
 
-def _with_rules(primitive: Primitive, args: Any, params: Any) -> tuple[Any, dict[str, Any]]:
+def with_rules(primitive: Primitive, args: Any, params: Any) -> tuple[Any, dict[str, Any]]:
     """Prepare any call: long integers become floating numbers, and the user's rules take values of JAX."""
     params = {**params, "rules": _with_rules_on_jax(params["rules"])} if primitive is CUSTOM else params
     return _without_long_integers(args), params
@@ -78,9 +80,9 @@ def _without_long_integers(args: Sequence[Any]) -> Sequence[Any]:
     return [float(a) if flag else a for a, flag in zip(args, long, strict=True)]
 
 
-def _with_numpy_dtypes(primitive: Primitive, args: Any, params: Any) -> tuple[Any, dict[str, Any]]:
-    """Prepare any call: as ``_with_rules`` does, with the arguments in NumPy's dtypes."""
-    return _with_rules(primitive, _as_numpy_would(primitive, args), params)
+def with_numpy_dtypes(primitive: Primitive, args: Any, params: Any) -> tuple[Any, dict[str, Any]]:
+    """Prepare any call: as ``with_rules`` does, with the arguments in NumPy's dtypes."""
+    return with_rules(primitive, _as_numpy_would(primitive, args), params)
 
 
 def _as_numpy_would(primitive: Primitive, args: Sequence[Any]) -> Sequence[Any]:
@@ -121,11 +123,13 @@ def to_jax(fun: Callable[P, Any]) -> Callable[P, Any]:
     Returns:
         A function of the same arguments. JAX computes with floating and complex arrays, and with all JAX arrays;
         Python's and NumPy's integers, booleans and other leaves stay unchanged.
-        Precision is JAX's: float64 needs its x64 mode.
+        Precision is JAX's: float64 needs its x64 mode. Where Python branches on values that are not known, the
+        function runs once for each path, as in ``jit``; a path that raises an error gives NaN.
 
     Raises:
         MissingExtraError: JAX is not installed (an ``ImportError``).
-        StagingError: under ``jax.jit``, the function needed a concrete value, such as in a branch (a ``TypeError``).
+        StagingError: under ``jax.jit``, the function needed a concrete value, takes too many paths, or raises an error
+            on one and its result cannot be NaN (a ``TypeError``).
 
     Example:
         >>> import jax
@@ -153,22 +157,88 @@ def lifted(
 
     def call(*leaves: Any) -> Any:
         with as_staging_errors(jax, "to_jax", name):
-            return _run(jax, lifted_trace(watch=watch), fun, leaves)
+            return _run(jax, Subject("to_jax", name), fun, leaves, watch)
 
     return call
 
 
-def _run(jax: Any, trace: LiftedTrace, fun: Callable[..., Any], args: tuple[Any, ...]) -> Any:
-    """Call ``fun`` with trees of JAX values in ``trace``; close ``trace`` afterwards."""
-    path = open_path.set(None)  # JAX may be tracing further in than the program that could follow paths
-    try:
-        leaves, containers = flatten_with_jax(jax, args)
-        out = fun(*containers(*[_enter(jax, trace, leaf) for leaf in leaves]))
-    finally:
-        open_path.reset(path)
-        trace.close()
-    found, containers = flatten_with_jax(jax, out)
-    return containers(*[trace.leave(leaf) for leaf in found])
+#: Functions with rules of the user, which JAX calls.
+_RULES = Subject("jit", "a function with custom rules, in a compiled program,")
+
+
+@dataclass(eq=False)
+class _Result(Static):
+    """Static part of a result; ``inner`` are the containers of its leaves, of which ``others`` are not arrays."""
+
+    others: list[Any]
+    arrays: list[bool]
+
+
+def _run(jax: Any, subject: Subject, fun: Callable[..., Any], args: tuple[Any, ...], watch: Watch | None = None) -> Any:
+    """Call ``fun`` with trees of JAX values, on all paths that it may take."""
+    leaves, containers = flatten_with_jax(jax, args)
+    unknown = [isinstance(leaf, jax.Array) and is_abstract([leaf]) for leaf in leaves]
+
+    def run_once(given: Sequence[Any], watch: Watch | None) -> tuple[list[Any], Containers]:
+        trace = lifted_trace(watch=watch)
+        try:
+            out = fun(*containers(*[_enter(jax, trace, leaf) for leaf in given]))
+        finally:
+            trace.close()
+        found, structure = flatten_with_jax(jax, out)
+        return [trace.leave(leaf) for leaf in found], structure
+
+    if not any(unknown):
+        of_run = any(isinstance(leaf, Tracer) for leaf in leaves)  # of ``jit``, which goes on here
+        path = open_path.set(open_path.get() if of_run else None)
+        try:
+            found, structure = run_once(leaves, watch)
+        finally:
+            open_path.reset(path)
+        return structure(*found)
+
+    def run(*values: Any) -> Any:
+        path = open_path.get()
+        path.leaves, path.prepare = values, with_rules
+        found, structure = run_once(
+            merge_leaves(leaves, unknown, values), path.watch if watch is None else _both(path.watch, watch)
+        )
+        if path.has_answered and any(isinstance(x, Tracer) for x in found):  # of a transform of funcgrad around
+            raise staging_error(subject.call, subject.name)
+        arrays = [is_array(x) for x in found]
+        others = [None if flag else x for x, flag in zip(found, arrays, strict=True)]
+        results = [x for x, flag in zip(found, arrays, strict=True) if flag]
+        return with_checks(jax, _Result(structure, others, arrays), results, path.made_checks(jax))
+
+    out = follow_paths(jax, subject.anew(), run, [leaf for leaf, flag in zip(leaves, unknown, strict=True) if flag])
+    static, results, checks = split_checks(out.func, list(out.args))
+    if checks is not None:
+        results = [_nan_if_failed(jax, subject, x, checks) for x in results]
+    return static.inner(*merge_leaves(static.others, static.arrays, results))
+
+
+def _both(one: Watch, other: Watch) -> Watch:
+    def watch(primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> None:
+        one(primitive, args, params)
+        other(primitive, args, params)
+
+    return watch
+
+
+def _nan_if_failed(jax: Any, subject: Subject, x: Any, checks: Checks) -> Any:
+    """Return a result that is NaN, with derivatives of NaN, where a check has failed: JAX raises no errors."""
+    place = checks.checks[0].place
+    if subject is _RULES:
+        raise StagingError(
+            f"{subject.call}: {subject.name} must not raise an error that depends on a value, got one{place}. Check "
+            "the value before the call."
+        )
+    if not backend.is_inexact(x):
+        raise StagingError(
+            f"{subject.call}: {subject.name} raises an error on a path, where JAX needs a result that is NaN, got "
+            f"{describe(x)}{place}. Check the value before, or compile the function with funcgrad's jit."
+        )
+    return x * jax.numpy.where(checks.failed.any(), jax.numpy.nan, 1.0).astype(backend.dtype_of(x))
 
 
 def _with_rules_on_jax(rules: CustomRules) -> CustomRules:
@@ -177,7 +247,7 @@ def _with_rules_on_jax(rules: CustomRules) -> CustomRules:
 
     def lifting(fun: Callable[..., Any]) -> Callable[..., Any]:
         def call(*args: Any) -> Any:
-            out = _run(jax, lifted_trace(), fun, args)
+            out = _run(jax, _RULES, fun, args)
             return tree.map(lambda x: plain_value(x) if isinstance(getattr(x, "_trace", None), LiftedTrace) else x, out)
 
         return call
@@ -197,78 +267,3 @@ def _enter(jax: Any, trace: LiftedTrace, leaf: Any) -> Any:
     if not isinstance(leaf, Tracer) and backend.is_value(leaf) and backend.is_inexact(leaf):
         return trace.leaf(copied_to_jax(jax, leaf))
     return leaf
-
-
-_STATIC = "If the value is known before, make it a static argument (static_argnums of jit)"
-#: Pairs of what the code needed and what to write instead, by the name of JAX's error.
-_JAX_ERRORS = {
-    "TracerBoolConversionError": (
-        "the truth value of an array (if, while, and, or, not)",
-        "Use where(condition, a, b) for values, cond, while_loop or fori_loop for steps of a program, logical_and, "
-        f"logical_or and logical_not for conditions. {_STATIC}.",
-    ),
-    "TracerIntegerConversionError": (
-        "an integer from an array (an index of a list, a length, range)",
-        f"Use take(table, i, axis=0) to look up an entry, fori_loop or scan to repeat. {_STATIC}.",
-    ),
-    "NonConcreteBooleanIndexError": (
-        "the number of true entries of a mask (x[mask])",
-        "Shapes must not depend on values: use where(mask, x, 0) for x[mask]. Sums, means, arithmetic and writes of "
-        "x[mask] can stay.",
-    ),
-    "TracerArrayConversionError": (
-        "an ndarray of its values (numpy.asarray, or a function that funcgrad does not know)",
-        f"Use functions of funcgrad.numpy (stack and array join values), and from_jax for functions of JAX. {_STATIC}.",
-    ),
-    "ConcretizationTypeError": (
-        "a value (float(x), int(x), or a shape that depends on values, as in nonzero and unique)",
-        f"Use functions of funcgrad.numpy on arrays, and where(condition, a, b) in place of a selection. {_STATIC}.",
-    ),
-}
-
-
-@contextmanager
-def as_staging_errors(jax: Any, call: str, name: str) -> Iterator[None]:
-    """Return a block that turns JAX's errors about values that are not known yet into ``StagingError``.
-
-    Args:
-        jax: the JAX module.
-        call: name of the public function.
-        name: name of the function that is run.
-    """
-    try:
-        yield
-    except Exception as error:
-        kinds = [kind.__name__ for kind in type(error).__mro__]
-        known = next((kind for kind in kinds if kind in _JAX_ERRORS), None)
-        text = text_of(error)
-        if type(error) is TypeError and text.startswith(FORMAT_ERROR) and "Tracer" in text:
-            known = "ConcretizationTypeError"
-        elif known is None or not isinstance(error, getattr(jax.errors, known)):
-            raise
-        masked = any("mask" in frame.f_code.co_name for frame, _ in walk_tb(error.__traceback__))  # looks into a mask
-        raise staging_error(call, name, "NonConcreteBooleanIndexError" if masked else known, error) from error
-
-
-def staging_error(
-    call: str, name: str, kind: str = "TracerBoolConversionError", error: Exception | None = None, places: str = ""
-) -> StagingError:
-    """Return the error for a request for a value that is not known yet.
-
-    Args:
-        call: name of the public function.
-        name: name of the function that is run.
-        kind: name of JAX's error.
-        error: the error that was raised; None if the request is running.
-        places: what to say of where such values are requested.
-    """
-    what, remedy = _JAX_ERRORS[kind]
-    what += places
-    asked = package_line(error)
-    if asked:  # which the user cannot rewrite
-        what = f"{what}, by {asked}"
-        remedy = "Call the function of the package outside of what is compiled, or write its formula with NumPy."
-    return StagingError(
-        f"{call}: {name} is being compiled, when values are not known yet, got a request for "
-        f"{what}{getattr(error, 'user_line', None) or user_line(error)}. {remedy}"
-    )

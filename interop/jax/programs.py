@@ -35,7 +35,7 @@ from funcgrad.optional import double_precision, import_jax
 from funcgrad.reverse import vjp_for_all
 from funcgrad.shared_state import open_path
 from funcgrad.transforms.arguments import merge_leaves
-from funcgrad.transforms.control.staging import explained_limits
+from funcgrad.transforms.control.staging import explained_limits, mapped_on_jax
 from funcgrad.transforms.transformed import Transformed, check_callable, name_of
 from funcgrad.writable import writable_result
 
@@ -153,24 +153,18 @@ class Program:
 
         def fun(*leaves: Any) -> Any:
             static_part: list[Any] = []
-            still: list[Any] = []
 
-            def one(*xs: Any) -> list[Any]:
-                # A value that carries this batch has the type of a leaf that came in with the batch.
-                carriers = {type(x) for x, flag in zip(xs, flags, strict=True) if flag}
+            def one(*xs: Any) -> Leaves:
                 out = self.fun(*xs)
-                moving = tuple([type(r) in carriers for r in out.args])
-                static_part[:] = [out.func, moving]
-                still[:] = [r for r, m in zip(out.args, moving, strict=True) if not m]
-                return [r for r, m in zip(out.args, moving, strict=True) if m]
+                static_part[:] = [out.func]
+                found: Leaves = out.args
+                return found
 
-            mapped = iter(jax.vmap(one, tuple([0 if flag else None for flag in flags]))(*leaves))
-            fixed, (inner, moving) = iter(still), static_part
-            results = [next(mapped) if m else next(fixed) for m in moving]
-            inner, results, checks = split_checks(inner, results)
+            results, moving = mapped_on_jax(jax, one, leaves, flags)
+            inner, results, checks = split_checks(static_part[0], results)
             if checks is not None and moving[-1]:
                 checks = checks._replace(failed=checks.failed.any(0))  # the check fails for one of the examples
-            return with_checks(jax, Batched(inner, moving[: len(results)]), results, checks)
+            return with_checks(jax, Batched(inner, tuple(moving[: len(results)])), results, checks)
 
         return Program(jax, self.name, fun, compiled=self.compiled)
 
@@ -299,11 +293,11 @@ class Checked(Static):
         if not backend.is_jax_tracer(failed) or failed.to_concrete_value() is not None:
             raise_failed(name, self.checks, failed)
         elif (path := open_path.get()) is not None:
-            path.checks += [(failed[i], check) for i, check in enumerate(self.checks)]
+            path.note_checks(self.checks, failed)
         else:
             raise StagingError(
-                f"jit: {name} checks a value where no error can be raised, in a compiled loop or branch or under a "
-                f"transform of JAX, got a condition{self.checks[0].place}. Check the value before."
+                f"jit: {name} checks a value where no error can be raised, under a transform of JAX, got a condition"
+                f"{self.checks[0].place}. Check the value before, or let to_jax call the function."
             )
         return self.inner, results
 

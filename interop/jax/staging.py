@@ -24,8 +24,8 @@ from funcgrad.errors import InputError
 from funcgrad.forward import ForwardTrace
 from funcgrad.interop.jax.conversion import unflattener
 from funcgrad.interop.jax.jaxprs import evaluate, is_variable, read
-from funcgrad.interop.jax.lift import ClosedOverTracer, as_staging_errors, lifted_trace
-from funcgrad.interop.jax.paths import Forked, follow_paths, on_only_path
+from funcgrad.interop.jax.lift import ClosedOverTracer, lifted_trace, with_numpy_dtypes
+from funcgrad.interop.jax.paths import Forked, Subject, follow_paths, on_only_path
 from funcgrad.interop.jax.programs import (
     Batched,
     Checked,
@@ -39,6 +39,7 @@ from funcgrad.interop.jax.programs import (
     split_checks,
     with_checks,
 )
+from funcgrad.interop.jax.unknown import as_staging_errors
 from funcgrad.kinds.linear import to_batch
 from funcgrad.reverse import backward, record_function
 from funcgrad.shared_state import open_path
@@ -195,7 +196,7 @@ class StagedProgram(Program):
 
     def run_on_jax(self, *leaves: Any) -> Any:
         """Run the function on values of JAX, on all paths that it may take."""
-        return follow_paths(self.jax, self.name, self.run_once, leaves)
+        return follow_paths(self.jax, Subject("jit", self.name), self.run_once, leaves)
 
     def run_once(self, *leaves: Any) -> Any:
         """Run the function on values of JAX, on the open path."""
@@ -215,7 +216,8 @@ class StagedProgram(Program):
         unseen = blocks.Block(lambda state: state._replace(watcher=None, runner=None))
         with unseen if blocks.current() != blocks.State() else nullcontext():
             path = open_path.get()
-            path.leaves, trace = leaves, lifted_trace(refuse_closures=True, watch=path.watch)
+            path.leaves, path.prepare = leaves, with_numpy_dtypes
+            trace = lifted_trace(refuse_closures=True, watch=path.watch, prepare=path.prepare)
             try:
                 with as_staging_errors(self.jax, "jit", self.name):
                     yield trace, [trace.leaf(leaf) for leaf in leaves]
@@ -274,7 +276,7 @@ class StagedProgram(Program):
 
         try:
             results, residuals, back = on_only_path(
-                self.jax, self.name, self.run_once, leaves, lambda: halves(self.jax, both, leaves)
+                self.jax, Subject("jit", self.name), self.run_once, leaves, lambda: halves(self.jax, both, leaves)
             )
         except Forked:
             return self.with_leaves_as_residuals(leaves, traced)

@@ -238,14 +238,17 @@ EXAMPLES = np.array([[0.7, 1.3], [-0.4, 0.5]])
 @pytest.mark.parametrize("way", [excepted, suppressed])
 @pytest.mark.parametrize("ask", UNANSWERED)
 def test_caught_branch_error_in_batch_raises(ask, way):
-    """Check that in a batch, or compiled, a function that catches the error of a branch raises instead of going on."""
+    """Check that in a batch, or compiled, a function that catches the error of a request raises instead of going on."""
     f = lambda x: way(ask, x, lambda x: 7.0 * x[1])
-    for run in (vmap(f), vmap(grad(f)), jit(vmap(f))):
+    compiled = [] if ask is branch else [jit(vmap(f))]
+    for run in (vmap(f), vmap(grad(f)), *compiled):
         with pytest.raises((ConversionError, StagingError, ConcretizationError), match=r"asked|known|depends on"):
             run(EXAMPLES)
-    if ask is branch:  # jit follows the branch
+    if ask is branch:  # compiled functions follow the branch
         assert jit(f)(EXAMPLES[0]) == ask(EXAMPLES[0])
-    for run in [jax.jit(to_jax(f)), *([] if ask is branch else [jit(f), jit(grad(f))])]:
+        assert jit(vmap(f))(EXAMPLES).tolist() == [ask(x) for x in EXAMPLES]
+        assert float(jax.jit(to_jax(f))(EXAMPLES[0])) == pytest.approx(ask(EXAMPLES[0]))
+    for run in [] if ask is branch else [jax.jit(to_jax(f)), jit(f), jit(grad(f))]:
         with pytest.raises((ConversionError, StagingError), match="known"):
             run(EXAMPLES[0])
     assert f(EXAMPLES[0]) == ask(EXAMPLES[0])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Final
 
 import funcgrad.numpy as fnp
@@ -12,10 +13,12 @@ from funcgrad.core import describe, is_array
 from funcgrad.errors import InputError, ShapeError
 from funcgrad.optional import loaded_jax
 from funcgrad.transforms.control.carrying import branch_avals, checked_leaves
+from funcgrad.transforms.control.failing import Failures
 from funcgrad.transforms.control.outside import refuse_writes_outside
 from funcgrad.transforms.control.selecting import call_where_needed
 from funcgrad.transforms.control.staging import (
     Captured,
+    Shapes,
     as_jax_aval,
     aval_of,
     is_abstract,
@@ -148,6 +151,26 @@ def _is_other_branch(call: str, index: Any, number: int, count: int) -> Any:
     return (fnp.less if number == count - 1 else fnp.not_equal)(index, number)
 
 
+def _of_others(
+    call: str,
+    index: Any,
+    branches: Sequence[Callable[..., Any]],
+    operands: tuple[Any, ...],
+    found: Sequence[Shapes | Exception],
+) -> Any:
+    """Return the result of branch ``index``, if some branches always raise an error, those that ``found`` holds."""
+    taken = index if call == "cond" else fnp.clip(index, 0, len(branches) - 1)
+    others = [branch for branch, shapes in zip(branches, found, strict=True) if not isinstance(shapes, Exception)]
+    raising = [number for number, shapes in enumerate(found) if isinstance(shapes, Exception)]
+    for number in raising if others else raising[:-1]:
+        if fnp.equal(taken, number):
+            return branches[number](*operands)
+    if len(others) <= 1:
+        return (others[0] if others else branches[-1])(*operands)
+    pairs = zip(branches, found, strict=True)
+    return _staged(call, index, [others[0] if isinstance(shapes, Exception) else b for b, shapes in pairs], operands)
+
+
 def _staged(call: str, index: Any, branches: Sequence[Callable[..., Any]], operands: tuple[Any, ...]) -> Any:
     """Return the result of branch ``index``, by ``jax.lax``."""
     leaves, spec = checked_leaves(call, "the operand", operands)
@@ -158,14 +181,25 @@ def _staged(call: str, index: Any, branches: Sequence[Callable[..., Any]], opera
 
     functions = [flat(branch) for branch in branches]
     examples = [as_jax_aval(aval_of(leaf)) for leaf in leaves]
-    found = [captured.eval_shape(function, examples) for function in functions]
-    avals = branch_avals(call, found)
+    shapes_or_errors = [captured.shapes_or_error(function, examples) for function in functions]
+    found = [shapes for shapes in shapes_or_errors if not isinstance(shapes, Exception)]
+    if len(found) < len(functions):
+        return _of_others(call, index, branches, operands, shapes_or_errors)
+    avals = branch_avals(call, [(shapes.spec, shapes.avals) for shapes in found])
+    failures = Failures(*[shapes.checks for shapes in found])
 
     def run(index: Any, *args: Any) -> tuple[Any, ...]:
         xs, held = args[: len(leaves)], args[len(leaves) :]
-        runs = [lambda *xs, fun=fun: captured.run(fun, xs, held, avals) for fun in functions]
+
+        def branch(number: int, *xs: Any) -> tuple[Any, ...]:
+            results = captured.run(functions[number], xs, held, avals)
+            failed = [results[len(avals) :] if i == number else () for i in range(len(functions))]
+            return (*results[: len(avals)], *failures.joined(*failed))
+
+        runs = [partial(branch, number) for number in range(len(functions))]
         lax = loaded_jax().lax
         return tuple(lax.cond(index, runs[1], runs[0], *xs) if call == "cond" else lax.switch(index, runs, *xs))
 
-    results = staged_call(call, run, [index, *leaves, *captured.tracers], avals)
-    return tree.unflatten(found[0][0], results)
+    results = staged_call(call, run, [index, *leaves, *captured.tracers], [*avals, *failures.avals])
+    failures.raise_first(results)
+    return tree.unflatten(found[0].spec, results[: len(avals)])

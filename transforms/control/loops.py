@@ -14,6 +14,7 @@ from funcgrad.core import describe, is_array
 from funcgrad.errors import InputError, ShapeError
 from funcgrad.optional import loaded_jax
 from funcgrad.primitives.indexing import getitem
+from funcgrad.shared_state import open_path
 from funcgrad.transforms.arguments import owned_tree
 from funcgrad.transforms.control.carrying import (
     Carry,
@@ -22,13 +23,17 @@ from funcgrad.transforms.control.carrying import (
     refuse_structure,
     unflatten,
 )
+from funcgrad.transforms.control.failing import Failures
 from funcgrad.transforms.control.outside import refuse_writes_outside
 from funcgrad.transforms.control.selecting import call_where_needed
 from funcgrad.transforms.control.staging import (
+    UNKNOWN,
     Aval,
     Captured,
+    NeverReturns,
     as_jax_aval,
     aval_of,
+    before_staging,
     is_abstract,
     is_batched_anywhere,
     staged_call,
@@ -88,7 +93,10 @@ def scan(
     outs = _Outputs()
     order = range(items.length)
     for step, i in enumerate(reversed(order) if reverse else order):
-        new, y = _check_pair(f(carry.for_user(), items.item(i)))
+        result = (f if step else before_staging(f))(carry.for_user(), items.item(i))
+        if result is UNKNOWN:
+            return _staged_scan(f, Carry("scan", init), items, reverse, unroll)
+        new, y = _check_pair(result)
         outs.add(carry, y)
         carry.advance(new)
         if not step and is_abstract([*carry.leaves, *outs.rows[0]]):  # because of values that ``f`` closes over
@@ -189,36 +197,49 @@ def _staged_scan(
     def body(*leaves: Any) -> tuple[Any, Any]:
         return _check_pair(f(tree.unflatten(carry.spec, leaves[:count]), tree.unflatten(items.spec, leaves[count:])))
 
-    (_, y_spec), avals, outs = _settle_carry("scan", captured, carry, body, items.item_avals())
+    try:
+        (_, y_spec), avals, outs, failures = _settle_carry("scan", captured, carry, body, items.item_avals())
+    except NeverReturns as signal:
+        if items.length:
+            f(carry.for_user(), items.item(items.length - 1 if reverse else 0))
+        raise signal.error from None
+    end = count + len(outs)
 
     def run(*args: Any) -> tuple[Any, ...]:
         first, held = args[:count], args[count + len(items.leaves) :]
 
         def step(now: Any, x: Any) -> tuple[Any, Any]:
-            found = captured.run(body, (*now, *x), held, [*avals, *outs])
-            return found[:count], found[count:]
+            found = captured.run(body, (*now[:count], *x), held, [*avals, *outs], now[count:])
+            return (*found[:count], *failures.earliest(now[count:], found[end:])), found[count:end]
 
         lax = loaded_jax().lax
         rows = args[count : len(args) - len(held)]
-        last, ys = lax.scan(step, _cast(first, avals), rows, items.length, reverse, unroll)
-        return (*last, *ys)
+        start = (*_cast(first, avals), *failures.none())
+        last, ys = lax.scan(step, start, rows, items.length, reverse, unroll)
+        return (*last[:count], *ys, *last[count:])
 
     stacked = [out._replace(shape=(items.length, *out.shape)) for out in outs]
-    results = staged_call("scan", run, [*carry.leaves, *items.leaves, *captured.tracers], [*avals, *stacked])
-    return tree.unflatten(carry.spec, results[:count]), tree.unflatten(y_spec, results[count:])
+    leaves = [*carry.leaves, *items.leaves, *captured.tracers]
+    results = staged_call("scan", run, leaves, [*avals, *stacked, *failures.avals])
+    failures.raise_first(results)
+    return tree.unflatten(carry.spec, results[:count]), tree.unflatten(y_spec, results[count:end])
 
 
 def _settle_carry(
     call: str, captured: Captured, carry: Carry, body: Callable[..., Any], rest: Sequence[Aval], first: bool = True
-) -> tuple[Any, list[Aval], list[Aval]]:
+) -> tuple[Any, list[Aval], list[Aval], Failures]:
     """Return facts about a compiled loop: its carry after the promotion of Python numbers, and its other results.
 
     Returns:
-        The structures of the parts of the result of ``body``, the carry's shapes and dtypes, and the other results'.
+        The structures of the parts of the result of ``body``, the carry's shapes and dtypes, the other results', and
+        the errors that ``body`` may raise.
     """
     avals, count = [as_jax_aval(one) for one in carry.avals], len(carry.leaves)
     for _ in range(2):
-        spec, outs = captured.eval_shape(body, [*avals, *rest] if first else [*rest, *avals])
+        shapes = captured.shapes_or_error(body, [*avals, *rest] if first else [*rest, *avals])
+        if isinstance(shapes, Exception):
+            raise NeverReturns(shapes)
+        spec, outs, checks = shapes
         parts = spec.children() if call == "scan" else [spec]
         if parts[0] != carry.spec:
             refuse_structure(call, carry.spec, parts[0])
@@ -226,7 +247,15 @@ def _settle_carry(
         if [one.dtype for one in now] == [one.dtype for one in avals]:
             break
         avals = now
-    return parts, [one._replace(weak=False) for one in now], outs[count:]
+    return parts, [one._replace(weak=False) for one in now], outs[count:], Failures(checks)
+
+
+def _without_step(carry: Carry, signal: NeverReturns, begins: Any, step: Callable[[], Any]) -> Any:
+    """Return the first carry of a loop whose body raises an error in every step; if it ``begins``, take the step."""
+    if begins:
+        step()
+        raise signal.error from None  # the body has done something else than before
+    return carry.result()
 
 
 def _cast(leaves: Sequence[Any], avals: Sequence[Aval]) -> tuple[Any, ...]:
@@ -271,8 +300,8 @@ def _run_while_loop(call: str, cond_fun: Callable[[Any], Any], body_fun: Callabl
     if is_abstract(carry.leaves):
         return _staged_while(call, cond_fun, body_fun, carry)
     while True:
-        answer = _check_condition(call, cond_fun(carry.for_user()))
-        if is_abstract([answer]):
+        answer = (before_staging(cond_fun) if first else cond_fun)(carry.for_user())
+        if answer is UNKNOWN or is_abstract([_check_condition(call, answer)]):
             return _staged_while(call, cond_fun, body_fun, Carry(call, init))
         if not is_true_for_any_example(answer):
             return carry.result()
@@ -283,7 +312,10 @@ def _run_while_loop(call: str, cond_fun: Callable[[Any], Any], body_fun: Callabl
                 carry.advance(call_where_needed(body_fun, (carry.for_user(),), done, [answer, *before]))
             carry.select(answer, before)
         else:
-            carry.advance(body_fun(carry.for_user()))
+            result = (before_staging(body_fun) if first else body_fun)(carry.for_user())
+            if result is UNKNOWN:
+                return _staged_while(call, cond_fun, body_fun, Carry(call, init))
+            carry.advance(result)
         if first and is_abstract(carry.leaves):  # because of values that the functions close over
             return _staged_while(call, cond_fun, body_fun, Carry(call, init))
         first = False
@@ -309,21 +341,47 @@ def _staged_while(call: str, cond_fun: Callable[[Any], Any], body_fun: Callable[
     def condition(*leaves: Any) -> Any:
         return _check_condition(call, cond_fun(tree.unflatten(carry.spec, leaves)))
 
-    _, avals, _ = _settle_carry(call, captured, carry, body, [])
-    _, answer = captured.eval_shape(condition, avals)
+    try:
+        _, avals, _, of_body = _settle_carry(call, captured, carry, body, [])
+    except NeverReturns as signal:
+        begins = _check_condition(call, cond_fun(carry.for_user()))
+        return _without_step(carry, signal, begins, lambda: body_fun(carry.for_user()))
+    _, answer, of_condition = captured.eval_shape(condition, avals)
+    failures = Failures(of_body.checks, of_condition)
+    path = open_path.get()
+    stopped = None if path is None else path.is_left()  # the loop might not end with values that go another way
 
     def run(*args: Any) -> tuple[Any, ...]:
         first, held = _cast(args[:count], avals), args[count:]
-        return tuple(
-            loaded_jax().lax.while_loop(
-                lambda now: captured.run(condition, now, held, answer)[0],
-                lambda now: captured.run(body, now, held, avals),
-                first,
-            )
-        )
 
-    results = staged_call(call, run, [*carry.leaves, *captured.tracers], avals)
-    return tree.unflatten(carry.spec, results)
+        def goes_on(now: Any, failed: Any) -> tuple[Any, ...]:
+            answer_now, *new = captured.run(condition, now, held, answer, failed)
+            return (answer_now if stopped is None else answer_now & ~stopped, *new)
+
+        def step(now: Any, failed: Any = ()) -> tuple[Any, ...]:
+            return captured.run(body, now, held, avals, failed)
+
+        def asked(now: Any, before: Any, of_step: Any) -> tuple[Any, ...]:
+            """Return the carry, whether the loop goes on, and the conditions of errors, which cannot leave that."""
+            failed = failures.earliest(before, failures.joined(of_step, ()))
+            go, *of_condition = goes_on(now, failed)
+            failed = failures.earliest(failed, failures.joined((), of_condition))
+            return (*now, go & ~failed[0].any(), *failed)
+
+        def step_and_ask(state: Any) -> tuple[Any, ...]:
+            now, failed = state[:count], state[count + 1 :]
+            found = step(now, failed)
+            return asked(found[:count], failed, found[count:])
+
+        lax = loaded_jax().lax
+        if not failures.checks:
+            return tuple(lax.while_loop(lambda now: goes_on(now, ())[0], step, first))
+        last = lax.while_loop(lambda state: state[count], step_and_ask, asked(first, failures.none(), ()))
+        return (*last[:count], *last[count + 1 :])
+
+    results = staged_call(call, run, [*carry.leaves, *captured.tracers], [*avals, *failures.avals])
+    failures.raise_first(results)
+    return tree.unflatten(carry.spec, results[:count])
 
 
 def fori_loop(
@@ -372,7 +430,10 @@ def fori_loop(
     if is_abstract(carry.leaves):
         return _staged_fori((start, stop), body_fun, carry, unroll)
     for i in range(start, stop):
-        carry.advance(body_fun(i, carry.for_user()))
+        result = (body_fun if i > start else before_staging(body_fun))(i, carry.for_user())
+        if result is UNKNOWN:
+            return _staged_fori((start, stop), body_fun, Carry("fori_loop", init_val), unroll)
+        carry.advance(result)
         if i == start and is_abstract(carry.leaves):  # because of values that ``body_fun`` closes over
             return _staged_fori((start, stop), body_fun, Carry("fori_loop", init_val), unroll)
     return carry.result()
@@ -391,7 +452,10 @@ def _staged_fori(bounds: tuple[Any, Any], body_fun: Callable[[Any, Any], Any], c
         return body_fun(i, tree.unflatten(carry.spec, leaves))
 
     counter = Aval((), np.dtype(np.int64), True) if static else _counter_aval(bounds)
-    _, avals, _ = _settle_carry("fori_loop", captured, carry, body, [counter], first=False)
+    try:
+        _, avals, _, failures = _settle_carry("fori_loop", captured, carry, body, [counter], first=False)
+    except NeverReturns as signal:
+        return _without_step(carry, signal, fnp.less(*bounds), lambda: body_fun(bounds[0], carry.for_user()))
     moving = () if static else bounds
 
     def run(*args: Any) -> tuple[Any, ...]:
@@ -400,12 +464,14 @@ def _staged_fori(bounds: tuple[Any, Any], body_fun: Callable[[Any, Any], Any], c
         first, held = args[len(moving) : len(moving) + count], args[len(moving) + count :]
 
         def step(i: Any, now: Any) -> Any:
-            return captured.run(body, (i, *now), held, avals)
+            found = captured.run(body, (i, *now[:count]), held, avals, now[count:])
+            return (*found[:count], *failures.earliest(now[count:], found[count:]))
 
-        return tuple(jax.lax.fori_loop(*ends, step, _cast(first, avals), unroll=unroll))
+        return tuple(jax.lax.fori_loop(*ends, step, (*_cast(first, avals), *failures.none()), unroll=unroll))
 
-    results = staged_call("fori_loop", run, [*moving, *carry.leaves, *captured.tracers], avals)
-    return tree.unflatten(carry.spec, results)
+    results = staged_call("fori_loop", run, [*moving, *carry.leaves, *captured.tracers], [*avals, *failures.avals])
+    failures.raise_first(results)
+    return tree.unflatten(carry.spec, results[:count])
 
 
 def _counter_aval(bounds: tuple[Any, Any]) -> Aval:

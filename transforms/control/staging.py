@@ -32,7 +32,7 @@ from funcgrad.core import (
     shallow_copy,
     tracer_of,
 )
-from funcgrad.errors import InputError, NotDifferentiableError
+from funcgrad.errors import InputError, NotDifferentiableError, text_of
 from funcgrad.kinds.rules import Operation, finish_operation
 from funcgrad.optional import loaded_jax
 from funcgrad.reverse import call_vjp, vjp_for_all
@@ -67,6 +67,20 @@ def is_abstract(leaves: Leaves) -> bool:
     A tracer of ``jax.grad`` outside of ``jax.jit`` has a value.
     """
     return any(backend.is_jax_tracer(x) and x.to_concrete_value() is None for x in map(plain_value, leaves))
+
+
+#: What ``before_staging`` returns in place of a result.
+UNKNOWN = object()
+
+
+def before_staging(fun: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the function of the first step of a loop, for which no value is known to be missing yet.
+
+    If Python asks for a truth value that is not known, because of values that ``fun`` closes over, the function returns
+    ``UNKNOWN``: the loop has to be compiled.
+    """
+    path = open_path.get()
+    return fun if path is None else lambda *args: path.result_if_known(fun, args, UNKNOWN)
 
 
 def aval_of(x: Any) -> Aval:
@@ -174,7 +188,7 @@ def explained_limits(name: str) -> Iterator[None]:
         yield
     except (TypeError, ValueError) as error:
         for said, limit in _JAX_LIMITS.items():
-            if said in str(error):
+            if said in text_of(error):
                 raise NotDifferentiableError(f"{name}: {limit}") from error
         raise
 
@@ -221,15 +235,44 @@ def _forward(args: Leaves, tangents: Leaves, params: dict[str, Any]) -> Any:
     return results[:count], tuple([next(rest) if flag else None for flag in inexact])
 
 
-def _batch(size: int, args: Leaves, flags: tuple[bool, ...], params: dict[str, Any]) -> tuple[Any, bool]:
+def _batch(size: int, args: Leaves, flags: tuple[bool, ...], params: dict[str, Any]) -> tuple[Any, tuple[bool, ...]]:
     stage: StagedProgram = params["stage"]
-    axes = tuple([0 if flag else None for flag in flags])
+    moving: list[bool] = []  # which results differ between the examples: Python may branch on the others
 
     def mapped(*leaves: Any) -> tuple[Any, ...]:
-        vmap = loaded_jax().vmap
-        return tuple(vmap(stage.fun, in_axes=axes, out_axes=0, axis_size=size)(*leaves))
+        found, moving[:] = mapped_on_jax(loaded_jax(), stage.fun, leaves, flags, size)
+        return tuple(found)
 
-    return staged(*args, stage=StagedProgram(stage.name, mapped)), True
+    return staged(*args, stage=StagedProgram(stage.name, mapped)), tuple(moving)
+
+
+def mapped_on_jax(
+    jax: Any, fun: Callable[..., Leaves], leaves: Leaves, flags: Sequence[bool], size: int | None = None
+) -> tuple[list[Any], list[bool]]:
+    """Return the results of ``fun`` for a batch, by ``jax.vmap``, and for each whether it has the batch axis.
+
+    Args:
+        jax: the JAX module.
+        fun: a function of values of JAX.
+        leaves: its arguments.
+        flags: for each argument, whether its first axis is that of the batch.
+        size: the number of examples, if no argument tells it.
+    """
+    moving: list[bool] = []
+    still: list[Any] = []
+
+    def one(*xs: Any) -> list[Any]:
+        # A value that carries this batch has the type of a leaf that came in with the batch.
+        carriers = {type(x) for x, flag in zip(xs, flags, strict=True) if flag}
+        found = fun(*xs)
+        moving[:] = [type(x) in carriers for x in found]
+        still[:] = [x for x, m in zip(found, moving, strict=True) if not m]
+        return [x for x, m in zip(found, moving, strict=True) if m]
+
+    axes = tuple([0 if flag else None for flag in flags])
+    rows = iter(jax.vmap(one, axes, axis_size=size)(*leaves))
+    fixed = iter(still)
+    return [next(rows) if m else next(fixed) for m in moving], moving
 
 
 def staged_call(
@@ -276,6 +319,27 @@ def _is_taken_for_numpy(x: Any) -> bool:
     return False
 
 
+class NeverReturns(BaseException):
+    """Signal that the body of a loop raises ``error`` in every step."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+
+class Shapes(NamedTuple):
+    """Form of the result of a function that JAX compiles.
+
+    Attributes:
+        spec: its structure.
+        avals: shapes and dtypes of its leaves.
+        checks: the errors that the function may raise.
+    """
+
+    spec: tree.PyTreeSpec
+    avals: list[Aval]
+    checks: Sequence[Any]
+
+
 class Captured:
     """Tracers that the functions of one call close over.
 
@@ -299,15 +363,18 @@ class Captured:
         self.as_numpy = any(map(_is_taken_for_numpy, given))
         self.tracers: list[Tracer] = []
         self._indices: dict[Any, int] = {}
+        path = open_path.get()
+        self._number = None if path is None else path.begin_call()
+        self._functions: list[Any] = []
 
-    def eval_shape(self, fun: Callable[..., Any], avals: Sequence[Aval]) -> tuple[tree.PyTreeSpec, list[Aval]]:
-        """Run ``fun`` for structure and leaves of its result; add the tracers that it closes over to ``tracers``."""
+    def eval_shape(self, fun: Callable[..., Any], avals: Sequence[Aval]) -> Shapes:
+        """Run ``fun`` for the form of its result; add the tracers that it closes over to ``tracers``."""
         jax = loaded_jax()
         found: list[Any] = []
 
         def run(*leaves: Any) -> tuple[()]:
-            found[:] = self._run(fun, leaves, None)
-            found[1] = [aval_of(x) for x in found[1]]
+            spec, results, checks = self._run(fun, leaves, None)
+            found[:] = spec, [aval_of(x) for x in results], [] if checks is None else checks.checks
             return ()
 
         token = evaluating_shapes.set(True)
@@ -315,14 +382,37 @@ class Captured:
             jax.eval_shape(run, *[placeholder(aval) for aval in avals])
         finally:
             evaluating_shapes.reset(token)
-        spec, results = found
-        return spec, [as_jax_aval(aval) for aval in results]
+        spec, results, checks = found
+        return Shapes(spec, [as_jax_aval(aval) for aval in results], checks)
 
-    def run(self, fun: Callable[..., Any], leaves: Sequence[Any], values: Sequence[Any], avals: Sequence[Aval]) -> Any:
-        """Return the leaves of the result in the dtypes of ``avals``, with ``values`` in place of the tracers."""
+    def shapes_or_error(self, fun: Callable[..., Any], avals: Sequence[Aval]) -> Shapes | Exception:
+        """Return the form of the result of ``fun``, or the error that it raises whatever its arguments are."""
+        try:
+            return self.eval_shape(fun, avals)
+        except Exception as error:
+            path = open_path.get()
+            if path is None:
+                raise
+            kept: Exception = path.error_to_raise(error)
+            return kept
+
+    def run(
+        self,
+        fun: Callable[..., Any],
+        leaves: Sequence[Any],
+        values: Sequence[Any],
+        avals: Sequence[Aval],
+        before: Sequence[Any] = (),
+    ) -> tuple[Any, ...]:
+        """Return the leaves of the result in the dtypes of ``avals``, with ``values`` in place of the tracers.
+
+        They are followed by the conditions of the errors that ``fun`` may raise, as one array, if there are any;
+        ``before`` holds those of the step before.
+        """
         jnp = loaded_jax().numpy
-        _, results = self._run(fun, leaves, values)
-        return tuple([jnp.asarray(x, aval.dtype) for x, aval in zip(results, avals, strict=True)])
+        _, results, checks = self._run(fun, leaves, values, before)
+        made = [jnp.asarray(x, aval.dtype) for x, aval in zip(results, avals, strict=True)]
+        return (*made, *([] if checks is None else [checks.failed]))
 
     def index_of(self, x: Tracer, *, known: bool) -> int:
         """Return the index of ``x`` in ``tracers``. Shallow copies of a tracer share one index."""
@@ -338,20 +428,38 @@ class Captured:
         return self._indices[key]
 
     def _run(
+        self,
+        fun: Callable[..., Any],
+        leaves: Sequence[Any],
+        values: Sequence[Any] | None,
+        before: Sequence[Any] = (),
+    ) -> tuple[tree.PyTreeSpec, Sequence[Any], Any]:
+        """Return structure and leaves of the result, and the checks that ``fun`` makes; None if there are none."""
+        path = open_path.get()
+        if path is None:
+            return (*self._run_once(fun, leaves, values), None)
+        if fun not in self._functions:
+            self._functions.append(fun)
+        number = self._number, self._functions.index(fun)
+        found: tuple[tree.PyTreeSpec, Sequence[Any], Any] = path.run_body(
+            f"a function of {self.call}", number, lambda *xs: self._run_once(fun, xs, values), leaves, before
+        )
+        return found
+
+    def _run_once(
         self, fun: Callable[..., Any], leaves: Sequence[Any], values: Sequence[Any] | None
     ) -> tuple[tree.PyTreeSpec, list[Any]]:
+        """Return structure and leaves of the result of ``fun`` on the open path."""
         replacements = _Replacements(self, values)
         trace = replacements.trace
         # An outer vmap is applied by JAX to the whole call: its axis has no name inside the body.
         token, around = named_axes.set(MappingProxyType({})), innermost_body.set(trace)
-        path = open_path.set(None)  # a condition that the body computes cannot leave it
         try:
             with blocks.Block(lambda state: state._replace(watcher=_ReplacingWatcher(replacements))):
                 out = fun(*[as_argument(trace.wrap(leaf)) for leaf in leaves])
                 found, spec = tree.flatten(out)
                 return spec, [replacements.leave(leaf) for leaf in found]
         finally:
-            open_path.reset(path)
             innermost_body.reset(around)
             named_axes.reset(token)
             trace.close()
@@ -363,7 +471,13 @@ class _Replacements:
     def __init__(self, captured: Captured, values: Sequence[Any] | None) -> None:
         self.captured, self.values = captured, values
         self.known: dict[int, Tracer] = {}
-        self.trace = LiftedTrace(lambda x: self.replacement_of(x)._val, as_numpy=captured.as_numpy)
+        path = open_path.get()
+        self.trace = LiftedTrace(
+            lambda x: self.replacement_of(x)._val,
+            prepare=None if path is None else path.prepare,
+            watch=None if path is None else path.watch,
+            as_numpy=captured.as_numpy or path is not None,
+        )
 
     def replacement_of(self, x: Tracer) -> Tracer:
         index = self.captured.index_of(x, known=self.values is not None)

@@ -198,24 +198,25 @@ def _index(x: Tracer) -> int:
 def _answer(x: Tracer, request: str, convert: Callable[[Any], Any]) -> Any:
     """Return the converted value that all examples share, and report it to graphs: Python will branch on it."""
     x = unbatched_if_equal(x)
-    answer = _answer_on_path(x) if convert is bool else None
+    is_asked = convert is bool and open_path.get() is not None and math.prod(x.shape) == 1
+    answer = _answer_on_path(x) if is_asked and backend.is_jax_tracer(plain_value(x)) else None
     if answer is None:
         try:
             answer = report_answer(x, convert(concrete(x, request, steers=False)))
         except TypeError as error:
-            _note_refused_request(request, x, error)
-            raise
+            answer = _answer_on_path(x) if is_asked and not backend.is_jax_tracer(plain_value(x)) else None
+            if answer is None:
+                _note_refused_request(request, x, error)
+                raise
     if followed_paths and (path := followed_paths.get(threading.get_ident())) is not None:
         path.take(answer)
     return answer
 
 
 def _answer_on_path(x: Tracer) -> bool | None:
-    """Return the truth value of ``x``, one value, on the path that JAX compiles; None if no path is followed."""
+    """Return the truth value of ``x``, which has no single one, on the path that JAX compiles; None without a path."""
     path = open_path.get()
-    if path is None or math.prod(x.shape) != 1 or not backend.is_jax_tracer(plain_value(x)):
-        return None
-    return cast("bool | None", path.answer(plain_value(x)))
+    return None if path is None else cast("bool | None", path.answer(x))
 
 
 def _note_refused_request(request: str, x: Tracer, error: TypeError) -> None:

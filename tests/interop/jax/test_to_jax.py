@@ -10,7 +10,7 @@ from helpers import close_leaves
 from toolz import compose_left, pipe
 
 import funcgrad.numpy as fnp
-from funcgrad import as_written, custom_jvp, custom_vjp, grad, hessian, vmap
+from funcgrad import as_written, custom_jvp, custom_vjp, grad, hessian, scan, vmap
 from funcgrad.errors import InputError, StagingError
 from funcgrad.interop.jax.lift import to_jax
 from funcgrad.optional import precision_switch
@@ -114,15 +114,42 @@ def _branch(x):
     return pipe(x, np.sin, lambda y: y if y[0] > 0 else -y)
 
 
+def test_branches_on_values_that_are_not_known():
+    f, total, slope = to_jax(_branch), lambda x: np.sum(_branch(x) ** 2), lambda x: np.sin(2 * x)
+    for x in (X, -X):
+        close(jax.jit(f)(x), _branch(x))
+        for g in (jax.grad(to_jax(total)), to_jax(grad(total))):
+            close(jax.jit(g)(x), slope(x))
+    xs = np.stack([X, -X])
+    close(jax.vmap(f)(xs), np.stack([_branch(x) for x in xs]))
+    close(jax.vmap(jax.grad(to_jax(total)))(xs), slope(xs))
+    steps = to_jax(lambda x: scan(lambda c, y: (c * y if c > 0.25 else c - y, None), x[0], x)[0])
+    for x in xs:
+        close(jax.jit(steps)(x), steps(x))
+
+
+def test_an_error_on_a_path_gives_nan_and_derivatives_of_nan():
+    def log(x):
+        if x <= 0:
+            raise ValueError(f"got {x:.2f}")
+        return np.log(x)
+
+    f, xs = to_jax(log), np.array([2.0, -1.0])
+    close(jax.vmap(f)(xs), np.array([np.log(2), np.nan]))
+    close(jax.vmap(jax.grad(f))(xs), np.array([0.5, np.nan]))
+    with pytest.raises(ValueError, match=r"got -1\.00"):
+        f(-1.0)
+    with pytest.raises(StagingError, match=r"a result that is NaN, got int.*, at .*test_to_jax.py:\d+ `raise ValueE"):
+        jax.jit(to_jax(lambda x: (log(x), 3)))(2.0)
+
+
 def test_abstract_value_error_names_line_and_remedy():
-    inner = to_jax(grad(lambda x: np.sum(_branch(x))))
-    for f, x in ((jax.jit(to_jax(_branch)), X), (jax.jit(inner), X), (jax.vmap(to_jax(_branch)), X[None])):
-        with pytest.raises(StagingError) as caught:
-            f(x)
-        line = _branch.__code__.co_firstlineno + 1
-        assert f"test_to_jax.py:{line} `return pipe(x, np.sin, lambda y: y if y[0] > 0 else -y)`" in str(caught.value)
-        assert "Use where(condition, a, b)" in str(caught.value)
-        assert str(caught.value).startswith("to_jax: ")
+    with pytest.raises(StagingError) as caught:
+        jax.jit(grad(to_jax(lambda x: np.sum(_branch(x)))))(X)
+    line = _branch.__code__.co_firstlineno + 1
+    assert f"test_to_jax.py:{line} `return pipe(x, np.sin, lambda y: y if y[0] > 0 else -y)`" in str(caught.value)
+    assert "Use where(condition, a, b)" in str(caught.value)
+    assert str(caught.value).startswith("to_jax: ")
     with pytest.raises(StagingError, match="mask"):
         jax.jit(to_jax(lambda x: x[x > 0]))(X)
     with as_written(), pytest.raises(StagingError, match="stack"):
