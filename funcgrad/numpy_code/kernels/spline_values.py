@@ -140,6 +140,8 @@ def _values(xp: Any, x: Any, t: Any, c: Any, *, form: str, k: int, nu: int, extr
     if xp is not np:  # a recorded run is repeated with arrays of JAX
         return _FORMULAS[form](t, c, k, x, nu, extrapolate)
     kind = getattr(import_scipy(f"interpolate.{form}", "scipy.interpolate"), form)
+    if form == "BPoly":  # what ``construct_fast`` makes of SciPy 1.18 computes with powers
+        return kind(c, t, extrapolate)(x, nu)
     args = (t, c, k) if form == "BSpline" else (c, t)
     return kind.construct_fast(*args, extrapolate)(x, nu)
 
