@@ -26,14 +26,22 @@ open_traces: dict[int, ref[Any]] = {}
 #: caught the error and continued. An empty message means that a text shows a traced number, which may be read from it;
 #: its class is ``texts.Unshared`` if the text shows several.
 pending_refusals: dict[int, str] = {}
-#: Paths of the calls that are followed, by thread: they note the answers on which Python branches, see
-#: ``numpy_code.overwriting``.
-followed_paths: dict[int, Any] = {}
+#: Weak references to the paths of the calls that are followed, by thread. Paths note the answers on which Python
+#: branches, see ``numpy_code.overwriting``; one that an interrupt kept from being ended disappears with its call.
+followed_paths: dict[int, ref[Any]] = {}
 #: Answers for the truth values on which Python branches in a function that JAX compiles: an object whose method
 #: ``answer(x)`` returns True, False, or None if there is no answer. None where no answer can be given.
 open_path: ContextVar[Any] = ContextVar("open_path", default=None)
 #: Beginning of the error that Python has raised since 3.15 in place of the one that ``x`` raises in ``"%.3f" % x``.
 FORMAT_ERROR: Final = "format argument"
+
+
+def note_answer(answer: Any) -> None:
+    """Note an answer on which Python branches, on the path that is followed in this thread, if there is one."""
+    known = followed_paths.get(get_ident())
+    path = None if known is None else known()
+    if path is not None:
+        path.take(answer)
 
 
 def note_refusal(error: E, message: str = "") -> E:

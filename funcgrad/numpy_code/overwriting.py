@@ -19,6 +19,7 @@ from functools import partial
 from threading import get_ident
 from types import CodeType, ModuleType
 from typing import Any
+from weakref import ref
 
 import numpy as np
 
@@ -88,7 +89,7 @@ class _Path:
         mark: the same number for calls with arguments of the same shapes and the same answers on which Python branches.
     """
 
-    __slots__ = ("mark",)
+    __slots__ = ("__weakref__", "mark")
 
     def __init__(self, args: tuple[Any, ...]) -> None:
         self.mark = hash(tuple([x.aval if type(x) is Tracer else getattr(x, "shape", None) for x in args]))
@@ -140,10 +141,13 @@ class CheckedForWrites:
             ConversionError: an operation used an array that the function changed afterwards.
         """
         thread, paths = get_ident(), self.paths
-        around = followed_paths.get(thread)
-        if around is not None and paths:  # the path is a part of that of a function around, which would run again
+        known = followed_paths.get(thread)
+        if known is not None and known() is None:  # an interrupt kept a call from ending its path
+            known = None
+        if known is not None and paths:  # the path is a part of that of a function around, which would run again
             return self.fun(*args, **kwargs)
-        path = followed_paths[thread] = _Path(args)
+        path = _Path(args)
+        followed_paths[thread] = ref(path)
         try:
             if paths:
                 rewind = _rewind()
@@ -152,13 +156,14 @@ class CheckedForWrites:
                     return out
                 if rewind is not None:
                     rewind()
-                path = followed_paths[thread] = _Path(args)
+                path = _Path(args)
+                followed_paths[thread] = ref(path)
             return self._look(args, kwargs, path)
         finally:
-            if around is None:
-                del followed_paths[thread]
+            if known is None:
+                followed_paths.pop(thread, None)
             else:
-                followed_paths[thread] = around
+                followed_paths[thread] = known
 
     def _look(self, args: tuple[Any, ...], kwargs: dict[str, Any], path: _Path) -> Any:
         """Run the function, and compare the arrays that it uses."""

@@ -36,6 +36,8 @@ from funcgrad import (
 )
 from funcgrad.errors import ConversionError
 from funcgrad.interop import from_numpy
+from funcgrad.numpy_code import overwriting
+from funcgrad.shared_state import followed_paths
 
 
 def decaying_weights(x):
@@ -802,6 +804,32 @@ def test_each_path_is_looked_at_once():
         grad(fun)(x)
         counts.append(len(calls))
     assert counts == [1, 1, 2, 1, 1, 2, 1]
+
+
+def test_interrupted_path_does_not_hide_later_ones(monkeypatch):
+    """Check that a path is looked at after an interrupt that came before the path of another call was ended."""
+
+    def fun(x):
+        w = np.ones(2)
+        y = x * w
+        if x > 2.0:
+            w *= 0.5
+        return (y * w).sum()
+
+    class Interrupted(dict):
+        def pop(self, *args):
+            raise KeyboardInterrupt
+
+    close(grad(fun)(1.0), 2.0)
+    with monkeypatch.context() as patched:
+        patched.setattr(overwriting, "followed_paths", Interrupted())
+        with pytest.raises(KeyboardInterrupt):
+            grad(fun)(1.0)
+        left = dict(overwriting.followed_paths)
+    assert left
+    followed_paths.update(left)
+    close(grad(fun)(3.0), differences(fun, 3.0), rtol=1e-7)
+    assert not followed_paths
 
 
 def test_paths_are_not_followed_where_the_code_changes_nothing():

@@ -35,7 +35,7 @@ from funcgrad.errors import ConcretizationError, ConversionError, ReadOnlyError
 from funcgrad.graph import report_answer
 from funcgrad.numpy.plain_values.hints import hints_for_request, standard_library_hint, user_frame, user_line
 from funcgrad.numpy.plain_values.texts import TracedText, Unshared, has_all_digits, refuse_text
-from funcgrad.shared_state import followed_paths, note_refusal, open_path, pending_refusals
+from funcgrad.shared_state import followed_paths, note_answer, note_refusal, open_path, pending_refusals
 from funcgrad.writable import is_buffer, make_buffer
 
 __all__ = [
@@ -208,8 +208,8 @@ def _answer(x: Tracer, request: str, convert: Callable[[Any], Any]) -> Any:
             if answer is None:
                 _note_refused_request(request, x, error)
                 raise
-    if followed_paths and (path := followed_paths.get(threading.get_ident())) is not None:
-        path.take(answer)
+    if followed_paths:
+        note_answer(answer)
     return answer
 
 
