@@ -20,6 +20,7 @@ from funcgrad.transforms.products import jvp, vjp
 from funcgrad.transforms.referee import ACCURATE_FRACTION, Estimate, Measured, Referee
 from funcgrad.transforms.static_arguments import argument_names
 from funcgrad.transforms.transformed import check_argnums, check_callable, name_of
+from funcgrad.writable import is_selection
 
 Leaves: TypeAlias = list[Any]
 
@@ -122,6 +123,8 @@ def _double(leaf: Any) -> Any:
 
 
 def _floating(leaf: Any) -> bool:
+    if is_selection(leaf):
+        leaf.refuse_as_result()
     return is_array(leaf) and backend.is_inexact(leaf)
 
 
