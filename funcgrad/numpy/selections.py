@@ -53,12 +53,13 @@ class Selection(Proxy):
         self._shares = False  # whether NumPy's array would share memory with another one
 
     type_of = staticmethod(lambda x: np.ndarray)
+    __class__ = property(lambda self: np.ndarray)  # for ``isinstance`` in programs
     ndim = property(lambda self: len(self._val.shape))
     dtype = property(lambda self: self._val.dtype)
     shape = property(lambda self: (self._count(), *self._val.shape[1:]), lambda self, to: self.refuse())
     size = property(lambda self: self._count() * int(np.prod(self._val.shape[1:])))
-    real = property(lambda self: self._view(self._val.real))
-    imag = property(lambda self: self._view(self._val.imag))
+    real = property(lambda self: self._view(self._val.real), lambda self, to: self.refuse())
+    imag = property(lambda self: self._view(self._val.imag), lambda self, to: self.refuse())
     T = property(lambda self: self if self.ndim == 1 else self.refuse())
 
     def _count(self) -> Any:

@@ -456,6 +456,10 @@ def test_writes_of_other_shapes_raise(write):
         vmap(fun)(X)
 
 
+def test_programs_see_an_array():
+    close(vmap(lambda x: x[0] * isinstance(x[x > 0], np.ndarray))(X), X[:, 0])
+
+
 def test_errors_of_numpy_are_raised():
     with pytest.raises(ValueError, match="needs initial"):
         vmap(lambda x: np.max(x[x > 0], where=x[x > 0] > 0.4))(X)
