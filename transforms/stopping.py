@@ -15,6 +15,7 @@ from funcgrad.errors import InputError
 from funcgrad.primitives import comparison
 from funcgrad.transforms.arguments import owned_tree
 from funcgrad.transforms.transformed import Transformed, check_callable
+from funcgrad.writable import is_selection
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -56,6 +57,8 @@ def _is_function(x: Any) -> bool:
 def _stopped(leaf: Any) -> Any:
     # a value of JAX may be a tracer of JAX's own transforms
     foreign = isinstance(leaf, Tracer) or backend.is_of_other_library(leaf)
+    if is_selection(leaf):
+        return leaf.stopped()
     return comparison.stop_gradient(leaf) if foreign else leaf
 
 

@@ -21,7 +21,7 @@ from funcgrad.primitives.arithmetic import as_numpy_number
 from funcgrad.shared_state import write_lock
 from funcgrad.typing import Array, ArrayLike, Scalar, Shape
 from funcgrad.views import array_with_layout_of
-from funcgrad.writable import Proxy, as_array, is_buffer, is_number, make_buffer
+from funcgrad.writable import Proxy, as_array, is_buffer, is_number, is_selection, make_buffer
 
 __all__ = [
     "array", "asanyarray", "asarray", "ascontiguousarray", "asfortranarray", "astype", "copy", "empty", "empty_like",
@@ -277,6 +277,8 @@ def array(
             check_text(object)
         return _as_buffer_if_new(made, object)
     copy = {"IF_NEEDED": None, "NEVER": False}.get(getattr(copy, "name", ""), copy)  # NumPy's _CopyMode too
+    if is_selection(object):
+        return asanyarray(object, dtype, copy=copy) if ndmin < 2 else object.refuse()
     made = asarray(object, dtype, copy=None if copy else copy)
     if 0 < ndmax < len(made.shape):
         raise ValueError(f"array: more axes than ndmax={ndmax} allows, got {describe(made)}. Pass dtype=object.")
@@ -299,7 +301,8 @@ def asanyarray(
         array([1, 2])
     """
     if isinstance(a, Proxy) and issubclass(a.array_class(), np.ndarray):
-        kept = dtype is None or (a.has_fields and np.dtype(dtype) == a.dtype)  # type: ignore[attr-defined]
+        same = (a.has_fields or a.is_selection) and np.dtype(dtype) == a.dtype  # type: ignore[attr-defined]
+        kept = dtype is None or same
         made: Any = a if kept else a.astype(dtype)  # type: ignore[attr-defined]
         return made.copy() if copy else made
     a = _without_labels(a)

@@ -432,9 +432,8 @@ def average(
         >>> fnp.average([1.0, 2.0], weights=[3.0, 1.0])
         np.float64(1.25)
     """
-    if is_selection(a) and weights is not None:
-        ans, total = sum(a * weights, axis, keepdims=keepdims), sum(a * 0 + weights, axis, keepdims=keepdims)
-        return (ans / total, total) if returned else ans / total
+    if is_selection(a):
+        return _average_of_selection(a, axis, weights, returned, keepdims)
     a = as_value(a)
     if weights is None:
         ans = mean(a, axis, keepdims=keepdims)
@@ -453,6 +452,19 @@ def average(
         return ans
     shape = backend.shape_of(ans)
     return ans, total if backend.shape_of(total) == shape else copy(broadcast_to(total, to=shape))
+
+
+def _average_of_selection(a: Any, axis: Axes, weights: Any, returned: bool, keepdims: bool) -> Any:
+    if weights is not None and axis is None and not (is_selection(weights) and weights.ndim == a.ndim):
+        a.refuse()
+    total = sum(np.zeros_like(a) + (1.0 if weights is None else weights), axis, keepdims=keepdims)
+    if weights is None:
+        ans = mean(a, axis, keepdims=keepdims)
+    elif any_true(lambda total: total == 0, total):
+        raise ZeroDivisionError("Weights sum to zero, can't be normalized")
+    else:
+        ans = sum(a * weights, axis, keepdims=keepdims) / total
+    return (ans, total) if returned else ans
 
 
 def _where_not_nan(a: Array, where: ArrayLike | bool) -> Array | bool:

@@ -18,17 +18,18 @@ from numpy.lib.array_utils import normalize_axis_tuple
 
 import funcgrad.numpy as fnp
 from funcgrad import backend
-from funcgrad.core import Tracer, plain_value, shallow_copy
+from funcgrad.core import READ_ONLY, Tracer, plain_value, shallow_copy
 from funcgrad.errors import InputError
 from funcgrad.numpy.plain_values.concretization import forget_refusal
 from funcgrad.numpy.plain_values.hints import user_line
 from funcgrad.numpy.plain_values.peeking import concrete_or_none
 from funcgrad.numpy.reducing import identity_of_extremum
+from funcgrad.numpy.writes.assignment import constant_for_write, is_in_no_grad, with_derivatives
 from funcgrad.numpy.writes.items import check_dtype
 from funcgrad.primitives.comparison import stop_gradient
 from funcgrad.primitives.index_spec import concrete_mask, is_static, is_unknown, unknown_mask
 from funcgrad.primitives.indexing import getitem
-from funcgrad.writable import Proxy, is_buffer
+from funcgrad.writable import Proxy, identity_key, is_buffer
 
 
 class Selection(Proxy):
@@ -52,12 +53,13 @@ class Selection(Proxy):
         self._shares = False  # whether NumPy's array would share memory with another one
 
     type_of = staticmethod(lambda x: np.ndarray)
+    __class__ = property(lambda self: np.ndarray)  # for ``isinstance`` in programs
     ndim = property(lambda self: len(self._val.shape))
     dtype = property(lambda self: self._val.dtype)
-    shape = property(lambda self: (self._count(), *self._val.shape[1:]))
+    shape = property(lambda self: (self._count(), *self._val.shape[1:]), lambda self, to: self.refuse())
     size = property(lambda self: self._count() * int(np.prod(self._val.shape[1:])))
-    real = property(lambda self: self._view(self._val.real))
-    imag = property(lambda self: self._view(self._val.imag))
+    real = property(lambda self: self._view(self._val.real), lambda self, to: self.refuse())
+    imag = property(lambda self: self._view(self._val.imag), lambda self, to: self.refuse())
     T = property(lambda self: self if self.ndim == 1 else self.refuse())
 
     def _count(self) -> Any:
@@ -65,6 +67,10 @@ class Selection(Proxy):
 
     def _like(self, value: Any) -> Selection:
         return Selection(value, self._mask, self._given, self._line)
+
+    def stopped(self) -> Selection:
+        """Return the elements as constants for every derivative."""
+        return self._like(stop_gradient(self._val))
 
     def _view(self, value: Any) -> Selection:
         """Return a selection that is a view in NumPy; writes to both are refused from now on."""
@@ -89,6 +95,8 @@ class Selection(Proxy):
     def as_array(self) -> Any:
         """Refuse: the number of elements is not known."""
         self.refuse()
+
+    as_target = as_array
 
     def array_class(self) -> type:
         """Return ``numpy.ndarray``."""
@@ -137,6 +145,8 @@ class Selection(Proxy):
             self._check_same(x)
             return x._val
         x = fnp.asarray(x) if backend.is_sequence(x) else x
+        if not isinstance(x, Tracer) and not backend.is_value(x):
+            self.refuse()
         shape = backend.shape_of(x)
         if len(shape) > self.ndim or (len(shape) == self.ndim and shape[0] != 1):
             self.refuse()
@@ -150,14 +160,11 @@ class Selection(Proxy):
 
     def _check_same(self, other: Selection) -> None:
         """Check that ``other`` selects the same elements; it shares the mask of this selection from now on."""
-        if other._mask is self._mask:
+        if other._mask is self._mask or identity_key(other._given) == identity_key(self._given):
             return
-        given, mine = other._given, self._given
-        if type(given) is not Tracer or given._val is not mine._val:  # shallow copies hold the same value
-            if given.shape != mine.shape:
-                self._refuse_other_mask()
-            _refuse_if(fnp.any(other._mask != self._mask), self._refuse_other_mask)
-        other._mask, other._given = self._mask, self._given
+        if other._given.shape != self._given.shape:
+            self._refuse_other_mask()
+        _refuse_if(fnp.any(other._mask != self._mask), self._refuse_other_mask)
 
     def _refuse_other_mask(self) -> NoReturn:
         raise InputError(
@@ -189,7 +196,7 @@ class Selection(Proxy):
         self.refuse()
 
     def _element(self, i: int) -> Any:
-        """Return the element at position ``i``, counted from the end if negative."""
+        """Return the element at position ``i``, counted from the end if negative; a row is a view in NumPy."""
         count, places = self._count(), fnp.cumsum(self._mask)
         wanted = i + 1 if i >= 0 else count + i + 1
 
@@ -197,18 +204,27 @@ class Selection(Proxy):
             raise IndexError(f"index {i} is out of bounds for axis 0: the mask selects fewer elements")
 
         _refuse_if(count < (i + 1 if i >= 0 else -i), fail)
-        return self._val[fnp.argmax(fnp.logical_and(places == wanted, self._mask))]
+        found = self._val[fnp.argmax(fnp.logical_and(places == wanted, self._mask))]
+        if self.ndim > 1:
+            self._shares, found.alias = True, READ_ONLY
+        return found
 
-    def check_write(self, value: Any) -> None:
-        """Check that ``value`` can be written to this selection, and that this is seen nowhere else."""
+    def _store(self, value: Any, written: Any) -> None:
+        """Replace all elements by ``value``, the result of a write of ``written``, if NumPy can do this write."""
         if self._shares:
             raise InputError(
                 f"indexing: a part of x[mask] and x[mask] itself share memory{user_line()}, which writes to them while "
                 "the number of elements is not known cannot show. Copy the part."
             )
-        check_dtype(self._val, value)
+        check_dtype(self._val, written)
+        if value.shape != self._val.shape:
+            raise ValueError(f"could not broadcast rows of shape {value.shape[1:]} into {self._val.shape[1:]}")
+        self._val, self._places = fnp.astype(value, self.dtype), None
 
     def __setitem__(self, key: Any, value: Any) -> None:
+        if is_in_no_grad():
+            with with_derivatives():
+                return self.__setitem__(key, constant_for_write(value))
         if key is ... or (type(key) is slice and key == slice(None)):
             chosen = self._mask
         elif isinstance(key, Selection) and key.dtype.kind == "b" and key.ndim == 1:
@@ -222,8 +238,7 @@ class Selection(Proxy):
             value = value._val
         else:
             value = self.operand(value)
-        self.check_write(value)
-        self._val = fnp.astype(fnp.where(self._column(chosen), value, self._val), self.dtype)
+        self._store(fnp.where(self._column(chosen), value, self._val), value)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or not hasattr(np.ndarray, name):
@@ -256,7 +271,7 @@ class Selection(Proxy):
             return self._like(reduce(self._val, axes, **options)) if where is True else self.refuse()
         column = self._column(self._mask)
         column = column if where is True else fnp.logical_and(column, self.operand(where))
-        if reduce in (fnp.max, fnp.min) and options.get("initial") is None:
+        if reduce in (fnp.max, fnp.min) and options.get("initial") is None and where is True:
             _refuse_if(fnp.logical_not(fnp.any(column)), partial(_refuse_extremum, reduce.__name__))
             options["initial"] = identity_of_extremum(reduce.__name__, self.dtype)
         return reduce(self._val, axes, where=column, **options)
@@ -265,44 +280,61 @@ class Selection(Proxy):
         """Return the running sums of a vector."""
         if self.ndim > 1 or axis not in (None, 0, -1):
             self.refuse()
-        return self._like(fnp.cumsum(self.filled(0), dtype=dtype))
+        return _padded(fnp.cumsum(self.filled(0), dtype=dtype), self._given, self._line)
 
     def dot(self, other: Any) -> Any:
         """Return the product of two vectors that the same mask selects, or of rows with a matrix or vector."""
         if isinstance(other, Selection):
             return fnp.sum(_elementwise(fnp.multiply, self, other)) if self.ndim == other.ndim == 1 else self.refuse()
-        return self._like(fnp.matmul(self._val, other)) if self.ndim > 1 else self.refuse()
+        if self.ndim < 2 or len(backend.shape_of(other)) not in (1, 2):
+            self.refuse()
+        return self._like(fnp.matmul(self._val, other))
 
     __matmul__ = dot
 
-    def clip(self, min: Any = None, max: Any = None) -> Any:
-        """Return the elements, limited to an interval."""
-        found = self if min is None else _elementwise(fnp.maximum, self, min)
-        return found if max is None else _elementwise(fnp.minimum, found, max)
+    def __divmod__(self, other: Any) -> tuple[Any, Any]:
+        return _elementwise(fnp.floor_divide, self, other), _elementwise(fnp.remainder, self, other)
 
-    def astype(self, dtype: Any, **options: Any) -> Selection:
+    def inner(self, other: Any) -> Any:
+        """Return the product of two vectors that the same mask selects, or of rows with a vector."""
+        return self.dot(other) if isinstance(other, Selection) or len(backend.shape_of(other)) == 1 else self.refuse()
+
+    def clip(self, min: Any = None, max: Any = None, *, a_min: Any = None, a_max: Any = None) -> Any:
+        """Return the elements, limited to an interval."""
+        low, high = a_min if min is None else min, a_max if max is None else max
+        found = self.copy() if low is None else _elementwise(fnp.maximum, self, low)
+        return found if high is None else _elementwise(fnp.minimum, found, high)
+
+    def astype(
+        self, dtype: Any, order: str = "K", casting: Any = "unsafe", subok: bool = True, copy: Any = True
+    ) -> Any:
         """Return the elements in another dtype."""
-        return self._like(fnp.astype(self._val, np.dtype(dtype)))
+        to = np.dtype(dtype)
+        if not np.can_cast(self.dtype, to, casting):
+            raise TypeError(f"Cannot cast array data from {self.dtype!r} to {to!r} according to the rule {casting!r}")
+        return self._like(fnp.astype(self._val, to)) if copy or to != self.dtype else self
 
     def round(self, decimals: int = 0) -> Selection:
         """Return rounded elements."""
         return self._like(fnp.round(self._val, decimals))
 
-    def copy(self) -> Selection:
+    def copy(self, order: str = "C") -> Selection:
         """Return a copy."""
         return self._like(fnp.copy(self._val))
 
     def conj(self) -> Selection:
-        """Return complex conjugates."""
-        return self._like(fnp.conj(self._val))
+        """Return complex conjugates, for real elements this selection itself, as NumPy does."""
+        return self._like(fnp.conj(self._val)) if self.dtype.kind == "c" else self
 
     conjugate = conj
 
-    def ravel(self) -> Selection:
-        """Return a vector of the elements."""
-        return self.copy() if self.ndim == 1 else self.refuse()
+    def ravel(self, order: str = "C") -> Selection:
+        """Return a vector of the elements, a view."""
+        return self._view(self._val) if self.ndim == 1 else self.refuse()
 
-    flatten = ravel
+    def flatten(self, order: str = "C") -> Selection:
+        """Return a vector of the elements, a copy."""
+        return self.copy() if self.ndim == 1 else self.refuse()
 
 
 def selection_of(x: Any, index: Any) -> Selection | None:
@@ -317,14 +349,18 @@ def selection_of(x: Any, index: Any) -> Selection | None:
     if given.shape != shape[:rank] or not is_static(tuple(rest)):
         return None
     found = _padded(fnp.reshape(x, (-1, *shape[rank:])), shallow_copy(given), _line_of(given))
-    return found[(slice(None), *rest)] if rest else found
+    if rest:
+        found = found[(slice(None), *rest)]
+        found._shares = False  # NumPy copies
+    return found
 
 
 def _mask_of_places(index: tuple[Any, ...]) -> tuple[Any, int]:
     """Return the mask whose true elements the first entries of an index name, and how many entries these are."""
     first = index[0]
     rank = len(first._given.shape)
-    named = [x._places if isinstance(x, Selection) and x._mask is first._mask else None for x in index[:rank]]
+    key = identity_key(first._given)
+    named = [x._places if isinstance(x, Selection) and identity_key(x._given) == key else None for x in index[:rank]]
     if named != list(range(rank)):
         first.refuse()
     return first._given, rank
@@ -339,7 +375,7 @@ def places_of(x: Any) -> tuple[Selection, ...] | None:
     grids = np.indices(given.shape).reshape(len(given.shape), -1)
     found = [_padded(grid, given, line) for grid in grids]
     for axis, part in enumerate(found):
-        part._mask, part._places = found[0]._mask, axis
+        part._places = axis
     return tuple(found)
 
 
@@ -366,8 +402,8 @@ def _refuse_if(condition: Any, refuse: Callable[[], NoReturn]) -> None:
 
 
 def _elementwise_of(name: str) -> Callable[..., Any] | None:
-    """Return the elementwise function of this name, of NumPy or of ``scipy.special``; None if there is none."""
-    for home in ("numpy", "scipy.special"):
+    """Return the elementwise function of this name, of NumPy or else of ``scipy.special``; None if there is none."""
+    for home in ("numpy",) if hasattr(np, name) else ("scipy.special",):
         ufunc = getattr(sys.modules.get(home), name, None)
         if isinstance(ufunc, np.ufunc) and ufunc.signature is None and ufunc.nout == 1:
             found: Callable[..., Any] | None = getattr(import_module(f"funcgrad.{home}"), name, None)
@@ -386,8 +422,8 @@ def _refuse_extremum(name: str) -> NoReturn:
 
 #: Functions of NumPy that call the method of a selection, by the name of the method.
 _METHODS = {
-    **{name: name for name in ("clip", "copy", "cumsum", "dot", "ravel", "round")},
-    **{"around": "round", "inner": "dot", "matmul": "dot"},
+    **{name: name for name in ("clip", "copy", "cumsum", "dot", "inner", "ravel", "round")},
+    **{"around": "round", "matmul": "dot"},
 }
 #: Functions that take a selection, and are methods of it.
 _REDUCTIONS = ("all", "any", "max", "mean", "min", "prod", "ptp", "std", "sum", "var")
@@ -396,20 +432,25 @@ _TAKING = frozenset((*_REDUCTIONS, "amax", "amin", "average", "count_nonzero"))
 
 def _call_function(name: str, args: Any, kwargs: Any) -> Any:
     """Compute a function of NumPy with a selection among its arguments."""
-    first, *rest = args
-    if name in ("ndim", "shape", "size", "real", "imag"):
-        return getattr(first, name)
-    if name in _METHODS and isinstance(first, Selection):
-        return getattr(first, _METHODS[name])(*rest, **kwargs)
+    if not args and "a" in kwargs:
+        args, kwargs = (kwargs["a"],), {key: value for key, value in kwargs.items() if key != "a"}
     if name == "where" and len(args) == 3:
         return _elementwise(fnp.where, *args)
-    if name in _TAKING and isinstance(first, Selection):
+    first, rest = (args[0], args[1:]) if args else (None, ())
+    if not isinstance(first, Selection):
+        next(_selections_in((*args, *kwargs.values()))).refuse()
+    if name in ("ndim", "shape", "size", "real", "imag"):
+        return getattr(first, name)
+    if name in _METHODS:
+        return getattr(first, _METHODS[name])(*rest, **kwargs)
+    if name in _TAKING:
         return getattr(fnp, name)(*args, **kwargs)
     if name == "norm" and not rest and not kwargs:
-        return fnp.sqrt(fnp.sum(abs(first) ** 2))
+        some = fnp.any(first._mask)  # the norm of zeros has no derivative
+        return fnp.where(some, fnp.linalg.norm(fnp.where(some, first.filled(0), 1)), 0.0)
     if name in ("zeros_like", "ones_like", "empty_like") and not rest and not kwargs:
         return first._like(getattr(fnp, name)(first._val))
-    next(_selections_in((*args, *kwargs.values()))).refuse()
+    first.refuse()
 
 
 def _selections_in(values: Any) -> Iterator[Selection]:
@@ -425,7 +466,7 @@ def _selections_in(values: Any) -> Iterator[Selection]:
 _OPERATORS = {
     **{"add": fnp.add, "sub": fnp.subtract, "mul": fnp.multiply, "truediv": fnp.divide},
     **{"floordiv": fnp.floor_divide, "mod": fnp.remainder, "pow": fnp.power, "and": fnp.bitwise_and},
-    **{"or": fnp.bitwise_or, "xor": fnp.bitwise_xor},
+    **{"or": fnp.bitwise_or, "xor": fnp.bitwise_xor, "lshift": fnp.left_shift, "rshift": fnp.right_shift},
 }
 _OTHERS = {
     **{"lt": fnp.less, "le": fnp.less_equal, "gt": fnp.greater, "ge": fnp.greater_equal, "eq": fnp.equal},
@@ -440,12 +481,12 @@ def _operator(compute: Any) -> Callable[..., Any]:
 def _in_place(compute: Any) -> Callable[..., Any]:
     def method(self: Selection, other: Any) -> Selection:
         found = _elementwise(compute, self, other)
-        self.check_write(found._val)
+        check_dtype(self._val, found._val)
         if found.dtype != self.dtype and not np.can_cast(found.dtype, self.dtype, "same_kind"):
             raise TypeError(
                 f"Cannot cast output from dtype {found.dtype} to dtype {self.dtype} of the array written to"
             )
-        self._val = fnp.astype(found._val, self.dtype)
+        self._store(found._val, found._val)
         return self
 
     return method

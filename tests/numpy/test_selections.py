@@ -7,7 +7,7 @@ from helpers import close
 
 import funcgrad.numpy as fnp
 import funcgrad.scipy.special
-from funcgrad import grad, hessian, jit, jvp, vmap
+from funcgrad import grad, hessian, jit, jvp, no_grad, stop_gradient, vmap
 from funcgrad.errors import ConcretizationError, InputError, StagingError
 
 X = np.array([[0.5, -1.0, 2.0, 0.3], [0.7, -0.4, 1.3, 0.2], [-0.4, 1.1, -1.9, -0.2], [0.45, -0.9, 1.8, 0.27]])
@@ -299,3 +299,173 @@ def test_recorded_programs_follow_masks():
 
 def test_equal_masks_of_all_examples_give_arrays():
     close(vmap(lambda x: np.sort(x[x > 0]))(X[:2]), np.sort(X[:2, [0, 2, 3]], axis=1))
+
+
+def copied(x, copy):
+    part = x[x > 0]
+    other = copy(part)
+    other *= 3
+    return (part * other).sum()
+
+
+@pytest.mark.parametrize(
+    "copy",
+    [
+        *(np.array, np.copy, np.conj, np.asarray, fnp.copy, fnp.array),
+        *(lambda a: a.conj(), lambda a: a.flatten(), lambda a: a.clip(None, None), lambda a: a.copy(order="C")),
+        *(lambda a: a.astype(float), lambda a: a.astype(float, copy=False), lambda a: np.asarray(a, dtype=float)),
+    ],
+)
+def test_copies_are_those_of_numpy(copy):
+    fun = lambda x: copied(x, copy)
+    close(vmap(grad(fun))(X), np.array([grad(fun)(x) for x in X]))
+
+
+@pytest.mark.parametrize("view", [np.ravel, lambda a: a.ravel(), lambda a: a[:], np.real])
+def test_views_are_refused(view):
+    with pytest.raises(InputError, match="share memory"):
+        vmap(lambda x: copied(x, view))(X)
+
+
+def test_rows_are_views():
+    def fun(x):
+        part = np.outer(x, x + 1)[x > 0]
+        row = part[0]
+        return (row * part).sum()
+
+    close(vmap(grad(fun))(X), np.array([grad(fun)(x) for x in X]))
+
+    def write(x):
+        part = np.outer(x, x)[x > 0]
+        row = part[0]
+        row *= 2
+        return part.sum()
+
+    with pytest.raises(InputError, match="write to a copy"):
+        vmap(write)(X)
+
+
+def moved_by_one(x, i):
+    i -= 1
+
+
+def set_to_zero(x, i):
+    i[:] = 0
+
+
+def set_in_part(x, i):
+    i[i > 1] = 0
+
+
+@pytest.mark.parametrize("change", [moved_by_one, set_to_zero, set_in_part])
+def test_changed_positions_are_no_longer_those_of_the_mask(change):
+    def fun(x):
+        i = np.nonzero(x > 0)[0]
+        change(x, i)
+        return x[i].sum()
+
+    with pytest.raises(ConcretizationError, match="the number of selected elements"):
+        vmap(fun)(X)
+
+
+def stopped(x):
+    return (stop_gradient(x[x > 0]) * x[x > 0]).sum()
+
+
+def written_without_derivative(x):
+    part, y = x[x > 0], np.outer(x, x)
+    with no_grad():
+        part[part > 0.4] = part[part > 0.4] * 2
+        y[x > 0, 1] = x[x > 0] * 3
+    return (part**2).sum() + (y * x).sum()
+
+
+def columns_written(x):
+    y, m = np.outer(x, x + 1), x > 0
+    y[m, 1] = x[m] ** 2
+    y[m, 0] *= 3
+    y[m, 2:] += x[:2]
+    y[np.nonzero(m)[0], 3] = 1.5
+    return (y**2).sum()
+
+
+def several_uses_of_positions(x):
+    y = np.outer(x, x)
+    i, j = np.nonzero(y > 0)
+    return (y[y > 0] * i).sum() + (y[i, j] * j).sum()
+
+
+def averages(x):
+    part = np.outer(x, x + 1)[x > 0]
+    return np.average(x[x > 0]) + np.average(part, axis=0).prod() + np.average(part, axis=1, weights=x**2).sum()
+
+
+@pytest.mark.parametrize(
+    "fun",
+    [stopped, written_without_derivative, columns_written, several_uses_of_positions, averages],
+)
+def test_more_batches_equal_single_examples(fun):
+    close(vmap(fun)(X), np.array([fun(x) for x in X]))
+    close(vmap(grad(fun))(X), np.array([grad(fun)(x) for x in X]), rtol=1e-11)
+
+
+def test_running_sums_before_the_first_element():
+    fun = lambda x: np.log(np.cumsum(x[x > 0])).sum()
+    close(vmap(grad(fun))(-X), np.array([grad(fun)(-x) for x in X]))
+
+
+def test_products_take_vectors_and_matrices():
+    table = np.arange(12.0).reshape(4, 3)
+    fun = lambda x: (np.dot(np.outer(x, x)[x > 0], table) ** 2).sum() + np.inner(np.outer(x, x)[x > 0], x).sum()
+    close(vmap(grad(fun))(X), np.array([grad(fun)(x) for x in X]))
+    for product in (lambda a: np.inner(a, np.ones((4, 4))), lambda a: np.dot(a, 2.0)):
+        with pytest.raises(ConcretizationError):
+            vmap(lambda x, product=product: product(np.outer(x, x)[x > 0]).sum())(X)
+
+
+def test_norm_of_no_element_has_no_derivative():
+    fun = lambda x: np.linalg.norm(x[x > 0])
+    examples = np.stack([X[0], -np.abs(X[1])])
+    push = vmap(lambda x: jvp(fun, (x,), (np.ones(4),))[1])
+    close(push(examples), [X[0][X[0] > 0].sum() / fun(X[0]), 0.0])
+
+
+def test_masks_that_two_batches_share():
+    """The same array is another mask in each of two nested batches."""
+    masks = np.array([[True, False, True, True], [False, True, True, False]])
+    with pytest.raises(InputError, match="masks that differ"):
+        vmap(lambda a: vmap(lambda b: (X[0][a] * X[0][b]).sum())(masks))(masks)
+
+
+def grown(part):
+    part += np.ones(3)
+
+
+def filled_by_row(part):
+    part[:] = np.ones(3)
+
+
+@pytest.mark.parametrize("write", [grown, filled_by_row])
+def test_writes_of_other_shapes_raise(write):
+    def fun(x):
+        part = np.outer(x, x[:1])[x > 0]
+        write(part)
+        return part.sum()
+
+    with pytest.raises(ValueError, match="could not broadcast"):
+        vmap(fun)(X)
+
+
+def test_programs_see_an_array():
+    close(vmap(lambda x: x[0] * isinstance(x[x > 0], np.ndarray))(X), X[:, 0])
+
+
+def test_errors_of_numpy_are_raised():
+    with pytest.raises(ValueError, match="needs initial"):
+        vmap(lambda x: np.max(x[x > 0], where=x[x > 0] > 0.4))(X)
+    with pytest.raises(TypeError, match="Cannot cast"):
+        vmap(lambda x: x[x > 0].astype(int, casting="safe").sum())(X)
+    with pytest.raises(ZeroDivisionError, match="Weights sum to zero"):
+        vmap(lambda x: np.average(x[x > 0], weights=x[x > 0] * 0))(X)
+    with pytest.raises(ConcretizationError):
+        vmap(lambda x: np.exp(x[x > 0], out=x[x > 0]))(X)

@@ -47,7 +47,7 @@ from funcgrad.ownership import has_unshared, is_unshared_argument
 from funcgrad.primitives.accumulating import copy_with_own_memory
 from funcgrad.primitives.arithmetic import complex_of
 from funcgrad.primitives.comparison import where
-from funcgrad.primitives.index_spec import copied_index, is_concrete, is_static, parse_index
+from funcgrad.primitives.index_spec import copied_index, is_concrete, is_static, parse_index, unknown_mask
 from funcgrad.primitives.indexing import getitem
 from funcgrad.primitives.writing import write
 from funcgrad.reverse import ReverseTrace, make_recorder, vjp_of_each
@@ -63,6 +63,7 @@ from funcgrad.writable import (
     ViewStep,
     is_buffer,
     is_number,
+    is_selection,
     rebind,
     refresh_views,
     root_of,
@@ -103,7 +104,10 @@ def _set_item(x: Tracer, index: Any, y: Any) -> None:
     alias = x.alias
     buffer = x._trace is CONSTANTS
     first = index[0] if type(index) is tuple and index else index
-    if type(first) not in _INDICES or type(y) not in _NUMPY_OR_TRACER:
+    mixed = type(first) is Tracer and first is not index
+    if mixed or type(first) not in _INDICES or type(y) not in _NUMPY_OR_TRACER:
+        if _write_selection(x, index, first, y):
+            return
         index, y = _without_objects(x, index, first, y)
     if not (alias is None and buffer) and not _can_write(x, alias, index):
         raise_read_only(x)
@@ -115,20 +119,36 @@ def _set_item(x: Tracer, index: Any, y: Any) -> None:
         y = _as_array(x, y.tolist())
     if buffer and type(y) in _NUMPY and _write_concretely(x, alias, index, y):
         return
-    if blocks.last_entered() is not None and blocks.current().min_level:
+    if is_in_no_grad():
         _write_constant(x, index, y)
         return
     aval = aval_of(y)
     if aval is None or aval_of(x._val) is None:
         check_dtype(x, y)
-    if type(y) is Tracer and type(y.alias) is View and _is_item_of(x, index, y):
-        return
-    if type(index) is not int and write_by_mask(x, index, y):
+    is_done = type(y) is Tracer and type(y.alias) is View and _is_item_of(x, index, y)
+    if is_done or (type(index) is not int and write_by_mask(x, index, y)):
         return
     if type(alias) is View:
         _write_through(x, alias, index, y)
     else:
         _write_root(x, index, y, aval)
+
+
+def _write_selection(x: Any, index: Any, first: Any, y: Any) -> bool:
+    """Do ``x[mask, 1] = y`` as ``x[:, 1][mask] = y`` for a mask that is not known; return whether ``x`` is written."""
+    if is_selection(y) and is_in_no_grad():
+        _write_constant(x, index, y)
+        return True
+    index = first.as_index(index) if is_selection(first) else index
+    if type(index) is not tuple or len(index) < 2 or not is_static(index[1:]):
+        return False
+    if (mask := unknown_mask(index[0])) is None:
+        return False
+    if is_in_no_grad():
+        _write_constant(x, index, y)
+    else:
+        _set_item(x[(*[slice(None)] * len(mask.shape), *index[1:])], mask, y)
+    return True
 
 
 def _without_objects(x: Tracer, index: Any, first: Any, y: Any) -> tuple[Any, Any]:
@@ -379,9 +399,24 @@ _record_both = _recorder([_WRITTEN_RULE, _ARRAY_RULE], ["index", "shape", "dtype
 
 def _write_constant(x: Tracer, index: Any, y: Any) -> None:
     """Do ``x[index] = y`` in a ``no_grad`` block: ``y`` is a constant; other elements keep their derivative."""
-    y = strip_constant_tracers(y)
-    with blocks.Block(lambda state: state._replace(min_level=0)):
+    y = constant_for_write(y)
+    with with_derivatives():
         _set_item(x, index, y)
+
+
+def is_in_no_grad() -> bool:
+    """Whether a ``no_grad`` block makes values constants."""
+    return blocks.last_entered() is not None and bool(blocks.current().min_level)
+
+
+def with_derivatives() -> blocks.Block:
+    """Context manager inside a ``no_grad`` block in which derivatives pass, as for elements that a write keeps."""
+    return blocks.Block(lambda state: state._replace(min_level=0))
+
+
+def constant_for_write(y: Any) -> Any:
+    """Return ``y``, which a ``no_grad`` block writes, as a constant."""
+    return y.stopped() if is_selection(y) else strip_constant_tracers(y)
 
 
 def _can_write(x: Tracer, alias: Any, index: Any) -> bool:
