@@ -119,7 +119,7 @@ def _set_item(x: Tracer, index: Any, y: Any) -> None:
         y = _as_array(x, y.tolist())
     if buffer and type(y) in _NUMPY and _write_concretely(x, alias, index, y):
         return
-    if is_in_no_grad():
+    if blocks.last_entered() is not None and is_in_no_grad():
         _write_constant(x, index, y)
         return
     aval = aval_of(y)
