@@ -164,7 +164,7 @@ def concrete_mask(mask: Any, what: str) -> np.ndarray:
         if is_batched(mask):
             error = ConcretizationError(
                 f"{what}: the number of selected elements depends on the values of a batched array, got a mask "
-                f"of shape {mask.shape} that differs between examples. Use where(mask, x, fill) instead."
+                f"of shape {mask.shape} that differs between examples of a vmap. Use where(mask, x, fill) instead."
             )
             raise note_refusal(error)
         mask = mask._val

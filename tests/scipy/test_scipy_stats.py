@@ -72,7 +72,7 @@ def test_statistics(name):
 def test_differing_shapes_in_batch_raise():
     batch = np.stack([X, np.where(X == 1.8, 9.0, X)])
     assert scipy.stats.sigmaclip(batch[0], 2.0, 2.0)[0].shape != scipy.stats.sigmaclip(batch[1], 2.0, 2.0)[0].shape
-    with pytest.raises(ConcretizationError, match="depends on the values"):
+    with pytest.raises(ConcretizationError, match="differs between the 2 examples of a vmap"):
         vmap(lambda x: scipy.stats.sigmaclip(x, 2.0, 2.0)[0])(batch)
     with pytest.raises(ConcretizationError, match="one value was asked for"):
         vmap(lambda x: x if x.sum() > 0 else -x)(np.stack([X, -X]))
