@@ -156,8 +156,9 @@ def forget_names():
     """Forget the names of test modules that are done: every later run would check that they are still the same."""
     for translator in rebuilding._TRANSLATORS.values():
         watched = translator.watched
-        known = [(reference, reference()) for reference in watched.modules]
-        watched.modules[:] = [r for r, names in known if names is None or not is_of_test_module(names.real)]
+        for number, known in list(watched.modules.items()):
+            if (names := known()) is not None and is_of_test_module(names.real):
+                watched.modules.pop(number, None)
         watched.note_change()
 
 

@@ -12,6 +12,8 @@ import pytest
 from helpers import differences
 
 from funcgrad import grad, value_and_grad
+from funcgrad.numpy_code import rebuilding
+from funcgrad.numpy_code.scope import is_imported
 
 SOURCE = """
 import math
@@ -500,3 +502,38 @@ def test_cache_of_a_program_is_cleared_in_a_run():
     expected = sum(node * math.cos(0.7 * node) for node in (0.0, 0.5, 1.0)) * 128
     assert grad(with_cache)(0.7) == pytest.approx(expected, rel=1e-14)
     assert nodes.cache_info().currsize <= 1
+
+
+def namespace_with_function(rate):
+    names = {"math": math, "rate": rate}
+    exec("def f(x):\n    return math.sin(x) * rate", names)
+    return names
+
+
+def test_names_of_many_namespaces():
+    kept = [namespace_with_function(float(i)) for i in range(1, 101)]
+    for names in kept:
+        assert grad(names["f"])(0.0) == names["rate"]
+    watched = rebuilding._TRANSLATORS[rebuilding.FUNCTIONS].watched
+    assert sum(not is_imported(known().real) for known in watched.modules.values() if known()) <= 32
+    for names in kept:  # most are not watched any more
+        names["rate"] += 0.5
+        assert grad(names["f"])(0.0) == names["rate"]
+    for names in reversed(kept):
+        names["rate"] += 0.5
+        assert grad(names["f"])(0.0) == names["rate"]
+
+
+def test_namespace_that_is_forgotten_during_run():
+    names = namespace_with_function(2.0)
+
+    def many(x):
+        first = names["f"](x)
+        for i in range(40):
+            exec(f"def g(x):\n    return math.sin(x) * rate + {i}", made := {"math": math, "rate": 3.0})
+            first = first + made["g"](x)
+        return first + names["f"](x)
+
+    assert grad(many)(0.0) == 2.0 + 40 * 3.0 + 2.0
+    names["rate"] = 4.0
+    assert grad(many)(0.0) == 4.0 + 40 * 3.0 + 4.0

@@ -9,7 +9,7 @@ import numpy as np
 
 from funcgrad import backend
 from funcgrad.backend import is_of_other_library, is_sequence, library_of, namespace_of
-from funcgrad.core import Tracer, describe, is_in_transform, shallow_copy
+from funcgrad.core import Tracer, aval_of, describe, is_in_transform, shallow_copy
 from funcgrad.errors import InputError
 from funcgrad.kinds.linear import astype as convert
 from funcgrad.kinds.linear import broadcast_to, real, reshape
@@ -182,6 +182,12 @@ def _converted(a: Array, dtype: Any, copy: bool | None) -> Array:
     return astype(a, dtype)
 
 
+def _is_traced_array(a: Any) -> bool:
+    """Whether ``a`` is a traced array with axes in double precision, as most are: there is nothing to convert."""
+    shape = aval_of(a) if type(a) is Tracer else None
+    return type(shape) is tuple and bool(shape)
+
+
 def asarray(
     a: ArrayLike, dtype: Any = None, order: Any = None, *, device: Any = None, copy: bool | None = None
 ) -> Array:
@@ -198,6 +204,8 @@ def asarray(
         array([[1., 2.],
                [3., 4.]])
     """
+    if dtype is order is copy is None and _is_traced_array(a):
+        return a
     a = _without_labels(a)
     if dtype is not None:
         a = _without_objects(a, dtype)
@@ -279,14 +287,15 @@ def array(
     copy = {"IF_NEEDED": None, "NEVER": False}.get(getattr(copy, "name", ""), copy)  # NumPy's _CopyMode too
     if is_selection(object):
         return asanyarray(object, dtype, copy=copy) if ndmin < 2 else object.refuse()
-    made = asarray(object, dtype, copy=None if copy else copy)
+    is_new = is_sequence(object) and copy is not False
+    made = _stack_nested(object) if is_new and dtype is None else asarray(object, dtype, copy=None if copy else copy)
     if 0 < ndmax < len(made.shape):
         raise ValueError(f"array: more axes than ndmax={ndmax} allows, got {describe(made)}. Pass dtype=object.")
     missing = ndmin - len(made.shape)
     made = reshape(made, to=(*(1,) * missing, *made.shape)) if missing > 0 else made
     if not isinstance(made, Tracer):
         return made
-    if copy:
+    if copy and not is_new:
         return _copy_in_order(made, order)
     return in_memory_order(made, order) if order in ("C", "F", "c", "f") else made
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from functools import cache
 from importlib import import_module
 from typing import Any, NoReturn
 
@@ -71,10 +72,13 @@ def _scipy_counterpart(ufunc: np.ufunc) -> Callable[..., Any] | None:
     shown = sys.modules.get("scipy.special._ufuncs" if name in _SCIPY_CALLERS else "scipy.special")
     if shown is None or getattr(shown, name, None) is not ufunc:
         return None
-    own: Callable[..., Any] | None = getattr(
-        import_module("funcgrad.scipy.special"), _SCIPY_CALLERS.get(name, name), None
-    )
-    return own
+    found: Callable[..., Any] | None = _special_function(_SCIPY_CALLERS.get(name, name))
+    return found
+
+
+@cache
+def _special_function(name: str) -> Any:
+    return getattr(import_module("funcgrad.scipy.special"), name, None)
 
 
 def _refuse_unknown(name: str, args: Any) -> NoReturn:

@@ -73,7 +73,6 @@ def _owners(values: Any) -> Iterator[Any]:
             yield x
 
 
-_ARRAYS = frozenset((Tracer, np.ndarray))
 #: Types known to have no ``__array_function__`` of their own: most calls look them up here only.
 _CHECKED = set(_ORDINARY)
 
@@ -101,14 +100,12 @@ def dispatching(fun: Callable[..., Any]) -> Callable[..., Any]:
     if numpys is None or getattr(fun, "dispatches", False):
         return fun
 
-    plain = getattr(fun, "of_arrays", fun)
+    plain, are_ordinary = getattr(fun, "of_arrays", fun), _ORDINARY.issuperset
 
     @wraps(fun)
     def made(*args: Any, **kwargs: Any) -> Any:
-        if not kwargs:
-            if len(args) == 1 and type(args[0]) in _ARRAYS:  # what an operation on a few numbers can afford
-                return plain(args[0])
-            return _call_owner(made, list(_owners(args)), args, kwargs) if _has_owner(args) else fun(*args)
+        if not kwargs and are_ordinary(map(type, args)):  # what an operation on a few numbers can afford
+            return plain(*args)
         if _has_owner(args) or _has_owner(kwargs.values()):
             return _call_owner(made, list(_owners((*args, *kwargs.values()))), args, kwargs)
         return fun(*args, **kwargs)

@@ -348,8 +348,8 @@ def _shares_memory(made: Any, x: Any) -> bool:
     return made is x or (is_view and np.may_share_memory(made, x))
 
 
-#: Methods of ufuncs that make arrays.
-_METHODS = {"accumulate", "outer", "reduce", "reduceat"}
+#: Attributes of functions that make arrays: methods of ufuncs, and the function for ordinary arrays.
+_METHODS = {"accumulate", "of_arrays", "outer", "reduce", "reduceat"}
 
 
 @cache

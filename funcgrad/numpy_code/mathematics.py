@@ -254,7 +254,7 @@ NUMBER_MODULES = {"math": _MATH, "cmath": _CMATH, "statistics": _STATISTICS}
 
 #: What asks for the numbers that they take; ``statistics`` takes sequences.
 _ASKED: dict[str, Any] = {"math": float, "cmath": complex, "statistics": None}
-_NUMBERS = frozenset((float, int, np.float64))
+_NUMBERS, _FLOATS = frozenset((float, int, np.float64)), frozenset((float, np.float64))
 _KNOWN = _NUMBERS | {Tracer}
 _NUMBER = (int, float, complex, np.number, np.bool)
 
@@ -295,12 +295,15 @@ def _of_one_number(
 ) -> Callable[[Any], Any]:
     """Return the function ``plain`` of one number, for traced numbers too."""
     of_float = _with_kernel(traced_function, plain)
-    frequent = float if of_float is not None else None  # the class of its numbers
+    frequent = _FLOATS if of_float is not None else frozenset()
 
     @wraps(plain)
     def one(x: Any, /) -> Any:
-        if type(x) is Tracer and type(x._val) is frequent and x._trace.fast_counter is not None:
-            return of_float(x)  # computed once, by Python's function
+        if type(x) is Tracer and type(x._val) in frequent and x._trace.fast_counter is not None:
+            made = of_float(x)  # computed once, by Python's function
+            if type(made) is Tracer and type(made._val) is float:
+                made.aval = None  # that of ``x`` may be NumPy's; the tracer is new, so nothing else refers to it
+                return made
         number = x._val if type(x) is Tracer else x
         if number is x and type(x) in _NUMBERS:
             return plain(x)
@@ -337,8 +340,11 @@ def _of_arguments(plain: Callable[..., Any], traced_function: Callable[..., Any]
 
     @wraps(plain)
     def either(*args: Any, **kwargs: Any) -> Any:
-        if of_floats is not None and not kwargs and len(args) == 2 and _are_floats_of_one_run(args):
-            return of_floats(*args)
+        if of_floats is not None and not kwargs and len(args) == 2 and (given := _floats_of_one_run(args)) is not None:
+            made = of_floats(*given)
+            if type(made) is Tracer and type(made._val) is float:
+                made.aval = None  # as above
+                return made
         args = tuple([x if type(x) in _KNOWN else number_from_method(_as_list(x), "__float__") for x in args])
         if any(is_traced(x) for x in args):
             args = _as_asked(convert, args)
@@ -388,17 +394,27 @@ def _raise_errors(plain: Callable[..., Any], args: Any, kwargs: Any, traced: lis
         raise
 
 
-def _are_floats_of_one_run(args: tuple[Any, ...]) -> bool:
-    """Whether arguments are Python numbers, some traced by one plain run: Python's function computes the result."""
-    trace = None
+def _floats_of_one_run(args: tuple[Any, ...]) -> list[Any] | None:
+    """Return the arguments with Python floats as constants if Python's function computes the result, else None.
+
+    So it does for numbers that one plain run traces, all of Python or all of NumPy.
+    """
+    trace, kind = None, None
+    given: list[Any] = []
     for x in args:
         if type(x) is Tracer:
-            if type(x._val) is not float or x._trace.fast_counter is None or (trace or x._trace) is not x._trace:
-                return False
+            kind = kind or type(x._val)
+            if type(x._val) not in _FLOATS or type(x._val) is not kind or x._trace.fast_counter is None:
+                return None
+            if (trace or x._trace) is not x._trace:
+                return None
             trace = x._trace
-        elif type(x) is not float:
-            return False
-    return trace is not None
+            given.append(x)
+        elif type(x) in _NUMBERS:
+            given.append(float(x))
+        else:
+            return None
+    return None if trace is None else given
 
 
 def _as_asked(convert: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -84,7 +84,7 @@ def accepting_objects(home: str, name: str, operation: Any) -> Any:
     else:
         return operation
     accepting: Any = wraps(operation)(call)
-    accepting.of_arrays = operation  # the same for one argument that is an ordinary array
+    accepting.of_arrays = operation  # the same for ordinary arrays and numbers
     return accepting
 
 

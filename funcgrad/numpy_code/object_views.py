@@ -224,7 +224,8 @@ def _object_viewer(kind: type, cls: type, translate: Any) -> Callable[[Any], Any
                 del own[name]
         own[SOURCE] = obj
         set_dict(view, own)
-        _fill_slots(view, obj, slots, translate)
+        if slots:
+            _fill_slots(view, obj, slots, translate)
         return view
 
     return make_view

@@ -188,10 +188,11 @@ def logs_numbers(code: CodeType) -> bool:
     )
 
 
-#: What functions use, in modules of SciPy, that are to run rebuilt from their first call: MINPACK, which prints the
+#: What functions use, in modules of libraries, that are to run rebuilt from their first call: MINPACK, which prints the
 #: errors of the functions that it calls, compiled powers of rotations, which treat some numbers apart, and solvers
-#: whose steps have another derivative than the solution.
+#: whose steps have another derivative than the solution. Also of pandas, whose tables warn when they get objects.
 _AT_ONCE = {
+    "pandas": ("DataFrame", "Series"),
     "scipy.optimize": ("root", "fsolve", "leastsq"),
     "scipy.sparse.linalg": ("expm_multiply", "lsmr", "lsqr"),
     "scipy.spatial.transform": ("Rotation",),
@@ -201,8 +202,8 @@ _AT_ONCE = {
 def codes_and_needs(fun: Any, run: Any = None) -> tuple[list[CodeType], bool]:
     """Return the codes of the functions that ``fun`` can reach, and whether to run it rebuilt from its first call.
 
-    So run functions that can reach certain functions of SciPy, functions that log numbers, and functions that ask for
-    methods; but not those of one namespace, see ``from_array_api``. ``run`` is what calls ``fun``.
+    So run functions that can reach tables or certain functions of SciPy, functions that log numbers, and functions that
+    ask for methods; but not those of one namespace, see ``from_array_api``. ``run`` is what calls ``fun``.
     """
     modules = ((sys.modules.get(home), names) for home, names in _AT_ONCE.items())
     at_once = {id(vars(module)[name]) for module, names in modules if module is not None for name in names}

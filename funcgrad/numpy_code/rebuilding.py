@@ -38,7 +38,7 @@ from funcgrad.numpy_code.refusals import (
     take_refusal,
 )
 from funcgrad.numpy_code.replacements import PLAIN_TYPES, Run, end_run, run_of_thread
-from funcgrad.numpy_code.scope import globals_object
+from funcgrad.numpy_code.scope import are_same, globals_object
 from funcgrad.numpy_code.translation import (
     FUNCTIONS,
     READ_ONLY_ARRAYS,
@@ -75,58 +75,54 @@ class Rebuilt:
         self.level = level
         self._plan = _CallPlan(fun, level)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:  # noqa: C901, PLR0912, PLR0915 - helper calls would cost a tenth
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the function."""
-        plan, run, around = self._plan, latest_rebuilt_run.run or run_of_thread(), None
-        translate, built, begins = plan.translate, plan.built, not run.open
+        run = latest_rebuilt_run.run or run_of_thread()
+        if run.open:
+            return self._call_inside(run, args, kwargs)
+        if run.used:  # an interrupt kept the last run from being ended
+            end_run(run)
+        run.open = True
         try:
-            if begins:
-                if run.used:  # an interrupt kept the last run from being ended
-                    end_run(run)
-                run.open = True
-                if translate.may_be_stale:
-                    plan = self._current_plan()
-                    translate, built = plan.translate, plan.built
-                if not translate.watched.are_same():
-                    translate.watched.refresh()
-            elif pending_refusals:
-                around = pending_refusals.pop(get_ident(), None)
-            if translate.replaces_arrays and not is_in_transform():  # nothing is traced, and arrays need no replacement
-                translate, built = _TRANSLATORS[FUNCTIONS], None
-            given = args
-            for x in args:
-                if type(x) not in _UNREPLACED:
-                    given = tuple(map(translate.argument, args))
-                    break
-            if plan.owner is not None:
-                given = (translate.owner(plan.owner, run, begins), *given)
-            if built is None or (built[1] and not has_same_values(built[1])):
-                built = plan.current_replacement(translate, run, begins)
-            if kwargs:
-                out = built[0](*given, **{name: translate.argument(x) for name, x in kwargs.items()})
+            plan = self._plan
+            checks = plan.watched.checks
+            if checks is None:
+                plan = self._current_plan()
+                checks = plan.watched.collect()
+            if not are_same(checks):
+                plan.watched.refresh()
+            call = plan.lasting  # the same call, for what a function of a few numbers can afford
+            if call is None or kwargs or not are_unreplaced(map(type, args)):
+                out = plan.call(run, True, args, kwargs)
             else:
-                out = built[0](*given)
+                out = call(*args)
             if pending_refusals:
                 check_after_refusal(self.fun, args, kwargs, out)
-            if begins and run.memos:
+            if run.used:
                 note_lost_writes(run)
-            if around is not None:
-                pending_refusals[get_ident()] = around
-            return out if type(out) in _UNREPLACED or not begins else _with_original_classes(out)
+            return out if type(out) in _UNREPLACED else _with_original_classes(out)
         finally:
-            if begins:
-                run.open, run.owner = False, None
-                if run.used:
-                    end_run(run)
+            run.open, run.owner = False, None
+            if run.used:
+                end_run(run)
+
+    def _call_inside(self, run: Run, args: Any, kwargs: Any) -> Any:
+        """Run the function, called by a rebuilt function."""
+        around = pending_refusals.pop(get_ident(), None) if pending_refusals else None
+        out = self._plan.call(run, False, args, kwargs)
+        if pending_refusals:
+            check_after_refusal(self.fun, args, kwargs, out)
+        if around is not None:
+            pending_refusals[get_ident()] = around
+        return out
 
     def _current_plan(self) -> _CallPlan:
         """Return the way to call the function; a new one, with everything rebuilt, if a function got new code."""
         level, translate = self.level, self._plan.translate
-        if _TRANSLATORS[level] is translate:
-            if not translate.is_stale():
-                return self._plan
-            _TRANSLATORS[level] = Translator(level)
-        self._plan = _CallPlan(self.fun, level)
+        if _TRANSLATORS[level] is not translate or (translate.may_be_stale and translate.is_stale()):
+            if _TRANSLATORS[level] is translate:
+                _TRANSLATORS[level] = Translator(level)
+            self._plan = _CallPlan(self.fun, level)
         return self._plan
 
     def __getattr__(self, name: str) -> Any:
@@ -141,22 +137,40 @@ class _CallPlan:
 
     Attributes:
         translate: the translator.
+        watched: the names that the translator watches.
         function: the function; for a method that is rebuilt, its function.
         owner: the object of a method that is rebuilt, else None.
         built: the replacement, valid in every run while its closure variables stay; None if no such replacement exists.
+        lasting: the replacement if nothing else decides which function runs and with which arguments, else None.
     """
 
-    __slots__ = ("built", "function", "owner", "translate")
+    __slots__ = ("built", "function", "lasting", "owner", "translate", "watched")
 
     def __init__(self, fun: Any, level: int) -> None:
         self.translate = _TRANSLATORS[level]
+        self.watched = self.translate.watched
         self.built: Built | None = None
+        self.lasting: Callable[..., Any] | None = None
         self.function, self.owner = fun, None
         if type(fun) is MethodType and type(fun.__func__) is FunctionType and not is_of_own_distribution(fun):
             self.function, self.owner = fun.__func__, fun.__self__
 
-    def current_replacement(self, translate: Translator, run: Run, begins: bool) -> Built:
-        """Return the current replacement for the function; ``begins``: whether it begins the run."""
+    def call(self, run: Run, begins: bool, args: Any, kwargs: Any) -> Any:
+        """Call the replacement of the function with those of its arguments; ``begins``: whether the run begins."""
+        translate, built = self.translate, self.built
+        if translate.replaces_arrays and not is_in_transform():  # nothing is traced, and arrays need no replacement
+            translate, built = _TRANSLATORS[FUNCTIONS], None
+        if not are_unreplaced(map(type, args)):
+            args = tuple(map(translate.argument, args))
+        if self.owner is not None:
+            args = (translate.owner(self.owner, run, begins), *args)
+        if built is None or (built[1] and not has_same_values(built[1])):
+            built = self._current_replacement(translate, run, begins)
+        if kwargs:
+            return built[0](*args, **{name: translate.argument(x) for name, x in kwargs.items()})
+        return built[0](*args)
+
+    def _current_replacement(self, translate: Translator, run: Run, begins: bool) -> Built:
         fun = self.function
         is_closure = type(fun) is FunctionType and fun.__closure__
         found = rebuild_closure(fun, translate, run, begins) if is_closure else None
@@ -166,10 +180,9 @@ class _CallPlan:
             made, lasts = translate(fun)
             known = translate.closures.get(fun) if type(fun) is FunctionType else None
             built, lasts = (known, True) if known is not None and known[0] is made else ((made, []), lasts)
-        if not lasts:
-            return built
-        if translate is self.translate:
+        if lasts and translate is self.translate:
             self.built = built
+            self.lasting = built[0] if not (built[1] or translate.replaces_arrays or self.owner is not None) else None
         return built
 
 
@@ -178,6 +191,7 @@ REBUILDER.append(lambda fun: Rebuilt(fun, WRITABLE_ARRAYS))
 
 #: Types of arguments and results of a rebuilt function that need no replacement.
 _UNREPLACED = PLAIN_TYPES | {Tracer}
+are_unreplaced = _UNREPLACED.issuperset
 
 
 def _with_original_classes(out: Any) -> Any:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import builtins
 import sys
+from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial, wraps
@@ -86,6 +87,7 @@ class Globals(dict[str, Any]):
         fast: the globals of rebuilt functions, with the replacements that are valid in every run.
         known: by name, the value that was found and its replacement.
         assigned: names that functions assign to. Python stores what they assign in ``fast``.
+        is_unwatched: whether ``WatchedNames`` must be told when the next name is stored.
         mirror_dict: the dictionary of the module's replacement, a ``MirrorModule``, which has some of these names.
         module_overrides: by name, a function that turns the usual replacement into the one for this module.
     """
@@ -96,6 +98,7 @@ class Globals(dict[str, Any]):
         "builtins",
         "comparison",
         "fast",
+        "is_unwatched",
         "known",
         "mirror_dict",
         "module_overrides",
@@ -116,6 +119,7 @@ class Globals(dict[str, Any]):
         self.translate = translate
         self.known: dict[str, tuple[Any, Any]] = {}
         self.assigned: set[str] = set()
+        self.is_unwatched = not is_mirrored(str(real.get("__name__", "")))  # those of SciPy's modules never change
         rest = _MissingNames({name: self.builtins[name] for name in _REQUIRED_BUILTINS if name in self.builtins})
         rest.names = self
         own = {name: value for name, value in real.items() if name[:2] == name[-2:] == "__"}  # such as ``__name__``
@@ -143,6 +147,12 @@ class Globals(dict[str, Any]):
         self.mirror_dict.pop(name, None)
         self.known.pop(name, None)
         self._compare_anew()
+
+    def forget_all(self) -> None:
+        """Forget all names, so that nothing is compared until one is looked up again."""
+        self.is_unwatched = True
+        for name in list(self.known):
+            self.forget(name)
 
     def is_stable(self, name: str) -> bool:
         """Whether the replacement for a name is valid until the name is rebound."""
@@ -201,6 +211,8 @@ class Globals(dict[str, Any]):
     def _store(self, name: str, value: Any, found: Any) -> None:
         if name == "__builtins__":  # in ``fast`` this is what looks up missing names
             return
+        if self.is_unwatched:
+            self.translate.watched.add(self)
         self.known[name] = value, found
         self.fast[name] = found
         self._compare_anew()
@@ -232,59 +244,59 @@ def globals_object(names: Any) -> Globals | None:
     return names if isinstance(names, Globals) else None if names is None else names.get(_GLOBALS_KEY)
 
 
+#: The number of namespaces that are no modules, such as those of ``eval``, whose names are compared.
+_MOST_PASSING = 32
+
+
 class WatchedNames:
     """Names of user modules, which programs may rebind between runs. Those of SciPy's modules are not watched.
 
     Attributes:
-        modules: weak references to the ``Globals`` of the modules.
+        modules: weak references to the ``Globals`` of the modules, by their ``id``.
+        passing: those of the modules that Python has not imported, the latest first: ``eval`` and ``exec`` make one in
+            each call.
+        checks: the names and values that ``are_same`` compares; None if they are collected anew.
     """
 
-    __slots__ = ("_checks", "modules")
+    __slots__ = ("checks", "modules", "passing")
 
     def __init__(self) -> None:
-        self.modules: list[ref[Globals]] = []
-        self._checks: Any = None
+        self.modules: dict[int, ref[Globals]] = {}
+        self.passing: deque[ref[Globals]] = deque()
+        self.checks: Any = None
 
     def add(self, names: Globals) -> None:
-        """Watch the names of a module."""
-        self.modules.append(ref(names, self._discard))
-        self.note_change()
+        """Watch the names of a module; for one that is not imported, forget those of the oldest that is not either."""
+        number = id(names)
 
-    def _discard(self, dead: ref[Globals]) -> None:
-        with suppress(ValueError):
-            self.modules.remove(dead)
+        def discard(dead: Any) -> None:
+            if self.modules.get(number) is dead:  # otherwise the ``id`` was reused
+                del self.modules[number]
+            self.note_change()
+
+        names.is_unwatched = False
+        self.modules[number] = made = ref(names, discard)
         self.note_change()
+        if not is_imported(names.real):
+            self.passing.append(made)
+            oldest = self.passing.popleft()() if len(self.passing) > _MOST_PASSING else None
+            if oldest is not None and oldest is not names:
+                self.modules.pop(id(oldest), None)
+                oldest.forget_all()
 
     def note_change(self) -> None:
         """Note that other names are compared from now on."""
-        self._checks = None
+        self.checks = None
 
     def refresh(self) -> None:
         """Forget the names that were rebound since the last run, and those of classes that got other members."""
         for names in self._living():
             names.refresh()
 
-    def are_same(self) -> bool:
-        """Whether nothing of this has happened since the last run."""
-        single, others, absent, stamps = self._checks or self._collect()
-        try:
-            for get, real, values in single:
-                if get(real) != values:
-                    return False
-            for get, real, values in others:
-                if not all(map(is_, get(real), values)):
-                    return False
-            for real, missing in absent:
-                if not real.keys().isdisjoint(missing):
-                    return False
-        except (KeyError, RuntimeError):  # a name is gone, or another thread adds a name
-            return False
-        return not stamps or are_up_to_date(stamps)
-
     def _living(self) -> list[Globals]:
-        return [names for known in list(self.modules) if (names := known()) is not None]
+        return [names for known in list(self.modules.values()) if (names := known()) is not None]
 
-    def _collect(self) -> Any:
+    def collect(self) -> Any:
         """Store and return what is compared, of all modules together: most modules have little of each kind."""
         watched = self._living()
         compared = [names.comparison or names.new_comparison() for names in watched]
@@ -293,10 +305,33 @@ class WatchedNames:
         others = [(get, names.real, values) for names, (_, _, get, values, *_) in pairs if values]
         absent = [(names.real, missing) for names, (*_, missing, _) in pairs if missing]
         stamps = list(dict.fromkeys([stamp for *_, of_module in compared for stamp in of_module]))
-        self._checks = checks = single, others, absent, stamps
+        rest = (others, absent, stamps) if others or absent or stamps else None
+        self.checks = checks = single, rest
         if any(names.comparison is not known for names, known in pairs):  # another thread looked a name up
             self.note_change()
         return checks
+
+
+def are_same(checks: tuple[list[Any], Any]) -> bool:
+    """Whether no watched name was rebound, and no class got other members, since ``checks`` were collected."""
+    single, rest = checks
+    try:
+        for get, real, values in single:
+            if get(real) != values:
+                return False
+        return rest is None or _are_rest_same(*rest)
+    except (KeyError, RuntimeError):  # a name is gone, or another thread adds a name
+        return False
+
+
+def _are_rest_same(others: list[Any], absent: list[Any], stamps: list[Any]) -> bool:
+    for get, real, values in others:
+        if not all(map(is_, get(real), values)):
+            return False
+    for real, missing in absent:
+        if not real.keys().isdisjoint(missing):
+            return False
+    return not stamps or are_up_to_date(stamps)
 
 
 def globals_of(real: dict[str, Any], translate: Any) -> Globals:
@@ -310,18 +345,23 @@ def globals_of(real: dict[str, Any], translate: Any) -> Globals:
     return known
 
 
+def is_imported(real: dict[str, Any]) -> bool:
+    """Whether ``real`` is the dictionary of a module that Python has imported."""
+    return getattr(sys.modules.get(str(real.get("__name__", ""))), "__dict__", None) is real
+
+
 def _new_globals(real: dict[str, Any], translate: Any) -> Globals:
-    made, number, name = Globals(real, translate), id(real), str(real.get("__name__", ""))
+    made, number = Globals(real, translate), id(real)
 
     def forget(dead: ref[Globals]) -> None:
         if translate.globals.get(number) is dead:  # otherwise the ``id`` was reused
             del translate.globals[number]
 
     translate.globals[number] = ref(made, forget)
-    if not is_mirrored(name):
-        translate.watched.add(made)
-    if getattr(sys.modules.get(name), "__dict__", None) is real:
-        translate.imported_globals[name] = made  # part of a reference cycle: one for each function would leave garbage
+    if is_imported(real):
+        translate.imported_globals[real["__name__"]] = (
+            made  # part of a reference cycle: one for each function would leave garbage
+        )
     return made
 
 

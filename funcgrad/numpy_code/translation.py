@@ -107,7 +107,8 @@ class Translator:
         imported_globals: the ``Globals`` of modules that Python has imported, by module name.
         modules: replacements for modules, by module name.
         watched: the names of user modules.
-        may_be_stale: whether a code from which functions were built is gone, so that a function may have new code now.
+        may_be_stale: whether a code from which functions were built is gone, so that a function may have new code now;
+            then ``watched`` knows no names to compare.
     """
 
     def __init__(self, level: int) -> None:
@@ -128,6 +129,7 @@ class Translator:
         def gone(plan: Any) -> None:
             forget(plan)
             self.may_be_stale = True
+            self.watched.note_change()
 
         self.plans.forget = gone
 

@@ -126,7 +126,7 @@ def _getitem_constant(x: Any, index: Any) -> Any:
 
 def _getitem_general(x: Any, index: Any) -> Any:
     """Return ``x[index]`` of any operands, by the general path."""
-    if (plain := _without_buffers(index)) is not index:
+    if (plain := _without_buffers(index)) is not index or (plain := _positions(index)) is not index:
         return getitem(x, plain)
     if (part := selection(x, index)) is not None:
         return part
@@ -141,6 +141,11 @@ def _getitem_general(x: Any, index: Any) -> Any:
     elif is_buffer(found) and type(found._val) is ndarray:
         found = make_buffer(found._val.copy())
     return found
+
+
+def _positions(index: Any) -> Any:
+    """Return an array for a list of integers; return anything else unchanged."""
+    return np.array(index) if type(index) is list and set(map(type, index)) == {int} else index
 
 
 def _without_buffers(index: Any) -> Any:
