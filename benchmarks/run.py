@@ -36,6 +36,7 @@ GROUPS = (
     "chains.growth",
     "chains.left_behind",
     "small.linear",
+    "functions.against_autograd",
     "elements.one_by_one",
     "footprint.dropped_results",
     "footprint.composition",

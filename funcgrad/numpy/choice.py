@@ -188,9 +188,12 @@ def _finite(x: Tracer, nan: ArrayLike, posinf: ArrayLike | None, neginf: ArrayLi
         return prim.add(parts[0], prim.multiply(parts[1], 1j))
     if kind in "biu":
         return x
+    is_finite = comparison.isfinite(x)
+    if type(is_finite) in (np.ndarray, np.bool) and is_finite.all():
+        return comparison.where(is_finite, x, keeping_dtype(0.0, x))  # as below, in one step
     finfo = sys.modules["ml_dtypes"].finfo if kind == "V" else library_of(x).finfo
     largest = float(finfo(x.dtype).max)
     above = comparison.where(comparison.greater(x, 0), keeping_dtype(largest if posinf is None else posinf, x), x)
     replaced = comparison.where(comparison.less(x, 0), keeping_dtype(-largest if neginf is None else neginf, x), above)
     replaced = comparison.where(comparison.isnan(x), keeping_dtype(nan, x), replaced)
-    return comparison.where(comparison.isfinite(x), x, replaced)
+    return comparison.where(is_finite, x, replaced)

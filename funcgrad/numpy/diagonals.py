@@ -47,8 +47,8 @@ def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> A
     rank = len(backend.shape_of(a))
     if rank < 2:
         raise ValueError("diag requires an array of at least two dimensions")
-    first, second = normalize_axes((axis1, axis2), rank)
-    if (first, second) != (rank - 2, rank - 1):
+    if rank > 2 or (axis1, axis2) != (0, 1):  # not the most frequent case
+        first, second = normalize_axes((axis1, axis2), rank)
         a = permute(a, axes=(*[i for i in range(rank) if i not in (first, second)], first, second))
     return make_read_only(prim.diagonal(a, offset=operator.index(offset)))
 

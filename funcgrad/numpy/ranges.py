@@ -19,12 +19,14 @@ from funcgrad.numpy.creation import as_buffer, as_value, astype, on_host
 from funcgrad.numpy.creation import copy as copied
 from funcgrad.numpy.functional import nditer
 from funcgrad.numpy.joining import concatenate, stack
+from funcgrad.numpy.layout import in_c_order
 from funcgrad.numpy.plain_values.concretization import concrete
 from funcgrad.numpy.plain_values.peeking import is_numpy_only, is_plain
 from funcgrad.numpy.reducing import as_floating
 from funcgrad.numpy.shaping import broadcast_arrays, moveaxis, result_type
 from funcgrad.primitives.arithmetic import power
 from funcgrad.primitives.comparison import ceil, floor, sign
+from funcgrad.primitives.counting import linspace as evenly_spaced
 from funcgrad.primitives.elementwise import exp, log, log10
 from funcgrad.primitives.indexing import getitem
 from funcgrad.typing import Array, ArrayLike, Scalar
@@ -131,14 +133,13 @@ def linspace(
         return (as_buffer(found[0]), found[1]) if retstep else as_buffer(found)
     inexact, intervals = _ends_dtype(num, start, stop), num - bool(endpoint)
     start, stop = as_floating(start), as_floating(stop)
-    difference = stop - start
-    step = difference / intervals if intervals > 0 else difference
-    made = _index_column(num, inexact, start, stop) * step + start  # in NumPy's order, to agree bit for bit
-    made = _with_exact_ends(made, None, stop if endpoint and num > 1 else None)
+    ends = broadcast_arrays(start, stop) if backend.shape_of(start) != backend.shape_of(stop) else (start, stop)
+    made = evenly_spaced(*ends, num=num, endpoint=bool(endpoint), dtype=inexact)
+    made = in_c_order(moveaxis(made, -1, 0)) if len(made.shape) > 1 else made
     made = _cast_and_move_axis(made, inexact if dtype is None else np.dtype(dtype), axis)
     if not retstep:
         return made
-    return made, astype(step, inexact) if intervals > 0 else np.float64("nan")
+    return made, astype((stop - start) / intervals, inexact) if intervals > 0 else np.float64("nan")
 
 
 def _ends_dtype(num: int, *bounds: Array) -> Any:
@@ -168,7 +169,7 @@ def _with_exact_ends(made: Array, first: Array | None, last: Array | None) -> Ar
 def _cast_and_move_axis(made: Array, dtype: Any, axis: int) -> Array:
     if dtype.kind in "iu":
         made = floor(made)
-    made = astype(made, dtype)
+    made = astype(made, dtype) if backend.dtype_of(made) != dtype else made
     return moveaxis(made, 0, axis) if axis != 0 else made
 
 

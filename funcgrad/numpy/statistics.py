@@ -361,7 +361,7 @@ def _edges(a: Array, bins: Any, range: Any, weights: Any) -> tuple[Array, bool]:
     dtype = result_type(first, last, a)
     if dtype.kind in "iu":
         dtype = result_type(dtype, float)
-    edges = prim.uniform_edges(first, last, bins=number, dtype=np.dtype(dtype))
+    edges = prim.linspace(first, last, num=number + 1, endpoint=True, dtype=np.dtype(dtype))
     if any_true(lambda x: x[..., :-1] >= x[..., 1:], edges):
         raise ValueError(f"Too many bins for data range. Cannot create {number} finite-sized bins.")
     return as_buffer(edges), True
@@ -517,4 +517,5 @@ def _axis_edges(axis: int, x: Array, bins: Any, range: Any) -> Array:
         return _given_edges(f"`bins[{axis}]`", bins)
     first, last = _bounds(x, range)
     dtype = np.dtype(result_type(first, last, 1.0))
-    return prim.uniform_edges(first, last, bins=_number_of_bins(f"`bins[{axis}]`", bins), dtype=dtype)
+    number = _number_of_bins(f"`bins[{axis}]`", bins)
+    return prim.linspace(first, last, num=number + 1, endpoint=True, dtype=dtype)

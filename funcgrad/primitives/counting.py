@@ -1,4 +1,4 @@
-"""Histograms, sets and bits: edges of bins, and positions that depend on the values of an array.
+"""Evenly spaced numbers, histograms, sets and bits: positions that depend on the values of an array.
 
 Positions are integers, so no derivative passes to them; it passes to the elements that are read there. The
 number of positions depends on the values, so these operations refuse a batch axis.
@@ -24,18 +24,25 @@ from funcgrad.typing import Shape
 # ---- histograms --------------------------------------------------------------------------------------------
 
 
-def _edges_transpose(ct: Any, shapes: Any, wanted: tuple[int, ...], *, bins: int, dtype: Any) -> list[Any]:
-    """Return cotangents of the bounds; edge i has the weights ``1 - i / bins`` and ``i / bins``."""
-    last = np.linspace(0, 1, bins + 1, dtype=dtype)
+def _linspace(xp: Any, x: Any, y: Any, *, num: int, endpoint: bool, dtype: Any) -> Any:
+    made = xp.linspace(x, y, num, endpoint, dtype=backend.native_dtype(xp, dtype))
+    return made if made.ndim == 1 else xp.moveaxis(made, 0, -1)
+
+
+def _linspace_transpose(
+    ct: Any, shapes: Any, wanted: tuple[int, ...], *, num: int, endpoint: bool, dtype: Any
+) -> list[Any]:
+    """Return cotangents of the bounds: number i has the weights ``1 - t`` and ``t`` with ``t = i / (num - 1)``."""
+    last = np.linspace(0, 1, num, endpoint, dtype=np.empty(0, dtype).real.dtype)
     axis = (len(backend.shape_of(ct)) - 1,)
     return [reduce_sum(multiply(ct, last if i else 1 - last), axis=axis) for i in wanted]
 
 
-#: ``uniform_edges(first, last, *, bins, dtype)``: NumPy's edges, bit for bit, so that no element changes its bin.
-uniform_edges: Operation = jointly_linear(
-    "uniform_edges",
-    lambda xp, x, y, *, bins, dtype: xp.linspace(x, y, bins + 1, dtype=backend.native_dtype(xp, dtype), axis=-1),
-    transpose=_edges_transpose,
+#: ``linspace(first, last, *, num, endpoint, dtype)``: NumPy's numbers, bit for bit, along a new last axis.
+linspace: Operation = jointly_linear(
+    "linspace",
+    _linspace,
+    transpose=_linspace_transpose,
     batch="leading",
 )
 

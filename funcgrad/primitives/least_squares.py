@@ -180,17 +180,16 @@ all_count: Operation = nondifferentiable(
 )
 
 
-def _neglected_part(x: Array, p: Array) -> Array:
-    """Return the part of ``x`` that counts as zero in its pseudo-inverse ``p``.
+def _neglected_part(x: Array, p: Array, space: Array, counts: Any) -> Array:
+    """Return the part of ``x`` that counts as zero in its pseudo-inverse ``p``; ``counts``: whether there is none.
 
     The projection is repeated from both sides: the first one leaves rounding errors in the space of the other part,
     and the inverses of small singular values would amplify them.
     """
-    space = matmul(p, x)
     rest = x - matmul(x, space)
     rest = rest - matmul(x, matmul(p, rest))
     rest = rest - matmul(matmul(rest, p), x)
-    return where(all_count(space)[..., None, None], 0, rest)
+    return where(counts[..., None, None], 0, rest)
 
 
 def _pinv_tangent(t: Array, x: Array, p: Array) -> Array:
@@ -203,12 +202,16 @@ def _pinv_tangent(t: Array, x: Array, p: Array) -> Array:
     """
     if x.shape[-2] < x.shape[-1]:
         return adjoint(_pinv_tangent(adjoint(t), adjoint(x), adjoint(p)))
-    t_adjoint, p_adjoint = adjoint(t), adjoint(p)
-    rest = _neglected_part(x, p)
-    rest_adjoint = adjoint(rest)
-    inside, outside = matmul(p, p_adjoint), matmul(rest_adjoint, rest)
+    t_adjoint, p_adjoint, space = adjoint(t), adjoint(p), matmul(p, x)
+    counts, inside = all_count(space), matmul(p, p_adjoint)
     left = matmul(inside, t_adjoint)
-    left = left - matmul(matmul(left, x), p) + matmul(matmul(inside, matmul(p, t)), rest_adjoint)
+    left = left - matmul(matmul(left, x), p)
+    if type(counts) in (np.ndarray, np.bool) and counts.all():  # the other terms are zero, as in most programs
+        return left - matmul(p, matmul(t, p))
+    rest = _neglected_part(x, p, space, counts)
+    rest_adjoint = adjoint(rest)
+    outside = matmul(rest_adjoint, rest)
+    left = left + matmul(matmul(inside, matmul(p, t)), rest_adjoint)
     right = matmul(t_adjoint, p_adjoint)
     right = matmul(right - matmul(p, matmul(x, right)), p) + matmul(matmul(rest_adjoint, matmul(t, inside)), p)
     left = left + matmul(matmul(inside, stein(inside, matmul(left, rest), outside)), rest_adjoint)

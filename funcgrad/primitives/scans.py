@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from funcgrad.kinds import linear, primitive
 from funcgrad.kinds.rules import Operation
 
@@ -36,6 +38,12 @@ def _shifted_by_one(xp: Any, x: Any, axis: int, by: int, fill: Any) -> Any:
     if n == 0:
         return x
     before = (slice(None),) * axis
+    if xp is np:
+        made = np.empty(x.shape, x.dtype)
+        to, kept, edge = (slice(1, n), slice(0, n - 1), 0) if by > 0 else (slice(0, n - 1), slice(1, n), n - 1)
+        made[(*before, to)] = x[(*before, kept)]
+        made[(*before, edge)] = fill
+        return made
     edge = xp.full((*x.shape[:axis], 1, *x.shape[axis + 1 :]), fill, x.dtype)
     parts = [edge, x[(*before, slice(0, n - 1))]] if by > 0 else [x[(*before, slice(1, n))], edge]
     return xp.concatenate(parts, axis)
@@ -107,7 +115,10 @@ recurrence: Operation = primitive(
 def _cumprod(xp: Any, x: Any, *, axis: int, reverse: bool = False, exclusive: bool = False) -> Any:
     if exclusive:
         x = _shifted_by_one(xp, x, axis, _step(reverse), 1)
-    return xp.flip(xp.cumprod(xp.flip(x, axis), axis), axis) if reverse else xp.cumprod(x, axis)
+    if not reverse:
+        return x.cumprod(axis)
+    backwards = (*(slice(None),) * axis, slice(None, None, -1))
+    return x[backwards].cumprod(axis)[backwards]
 
 
 def _cumprod_vjp(ct: Any, x: Any, *, axis: int, reverse: bool = False, exclusive: bool = False) -> Any:

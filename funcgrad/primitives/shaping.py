@@ -180,19 +180,18 @@ triu: Operation = linear("triu", transpose=lambda ct, *, k: triu(ct, k=k), confo
 
 
 def _from_diagonal(xp: Any, x: Any, *, offset: int, rows: int, columns: int) -> Any:
-    i = np.arange(x.shape[-1])
-    index = (..., i + max(-offset, 0), i + max(offset, 0))
     shape = (*x.shape[:-1], rows, columns)
     if xp is not np:
-        return xp.zeros(shape, x.dtype).at[index].set(x)
+        i = np.arange(x.shape[-1])
+        return xp.zeros(shape, x.dtype).at[..., i + max(-offset, 0), i + max(offset, 0)].set(x)
     whole = np.zeros(shape, x.dtype)
-    whole[index] = x
+    _diagonal(np, whole, offset=offset)[...] = x
     return whole
 
 
 def _diagonal(xp: Any, x: Any, *, offset: int) -> Any:
     """Return the diagonal as a view that is writable if ``x`` is; NumPy's ``diagonal`` gives a read-only view."""
-    found = xp.diagonal(x, offset, -2, -1)
+    found = x.diagonal(offset, -2, -1)
     if xp is np:
         found.flags.writeable = x.flags.writeable
     return found
