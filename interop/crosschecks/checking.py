@@ -189,7 +189,8 @@ def find_blames(
             if not searches:
                 searches.append(blame_search(jax, problem, comparison.directions, judge))
             search = searches[0](kind, any(not row.funcgrad_jax <= judge.rtol for row in (*failed, *excused)))
-            jax_only = kind != "jit"  # compiled, funcgrad's rules can be wrong in the way that JAX's are
+            # compiled, funcgrad's rules can be wrong in the way that JAX's are; at a kink, only funcgrad's may differ
+            jax_only = kind != "jit" and not any(row.funcgrad_referee > row.jax_referee for row in excused)
             position = search.one_by_one(jax_only=jax_only and not failed) if judge.has_known_divergence else None
             if position is not None or failed:
                 blames.append(search.find_blame(what) if position is None else search.blame(what, position))
