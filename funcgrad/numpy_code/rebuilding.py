@@ -80,10 +80,10 @@ class Rebuilt:
         run = latest_rebuilt_run.run or run_of_thread()
         if run.open:
             return self._call_inside(run, args, kwargs)
-        if run.used:  # an interrupt kept the last run from being ended
-            end_run(run)
-        run.open = True
         try:
+            if run.used:  # an interrupt kept the last run from being ended
+                end_run(run)
+            run.open = True
             plan = self._plan
             checks = plan.watched.checks
             if checks is None:
