@@ -67,6 +67,7 @@ if TYPE_CHECKING:
     from funcgrad.interop.jax.jit import jit as jit
     from funcgrad.transforms import (
         all_gather,
+        all_to_all,
         associative_scan,
         axis_index,
         check_grads,
@@ -89,6 +90,7 @@ if TYPE_CHECKING:
         ppermute,
         profile,
         psum,
+        psum_scatter,
         scan,
         switch,
         tape,
@@ -143,12 +145,14 @@ __all__ = [
     "as_written",
     # collectives inside vmap
     "all_gather",
+    "all_to_all",
     "axis_index",
     "pmax",
     "pmean",
     "pmin",
     "ppermute",
     "psum",
+    "psum_scatter",
     # pytrees
     "register_dataclass",
     "register_pytree_node",

@@ -24,7 +24,17 @@ if TYPE_CHECKING:
     from funcgrad.transforms import policies as checkpoint_policies
     from funcgrad.transforms.checking import check_grads
     from funcgrad.transforms.checkpointing import checkpoint, checkpoint_chain, checkpoint_name
-    from funcgrad.transforms.collectives import all_gather, axis_index, pmax, pmean, pmin, ppermute, psum
+    from funcgrad.transforms.collectives import (
+        all_gather,
+        all_to_all,
+        axis_index,
+        pmax,
+        pmean,
+        pmin,
+        ppermute,
+        psum,
+        psum_scatter,
+    )
     from funcgrad.transforms.control import associative_scan, cond, fori_loop, scan, switch, while_loop
     from funcgrad.transforms.custom import custom_jvp, custom_vjp
     from funcgrad.transforms.implicit import (
@@ -43,7 +53,7 @@ else:  # names that fewer programs need are imported at their first use
     _LATER = {
         "checking": "check_grads",
         "checkpointing": "checkpoint checkpoint_chain checkpoint_name",
-        "collectives": "all_gather axis_index pmax pmean pmin ppermute psum",
+        "collectives": "all_gather all_to_all axis_index pmax pmean pmin ppermute psum psum_scatter",
         "control": "associative_scan cond fori_loop scan switch while_loop",
         "custom": "custom_jvp custom_vjp",
         "implicit": "anderson custom_linear_solve custom_root dense_solve fixed_point newton picard",
@@ -56,10 +66,10 @@ else:  # names that fewer programs need are imported at their first use
     __getattr__, __dir__ = lazy_attributes(__name__, globals(), _HOMES | _MODULES)
 
 __all__ = [
-    "all_gather", "anderson", "associative_scan", "axis_index", "check_grads", "checkpoint", "checkpoint_chain",
-    "checkpoint_name", "checkpoint_policies", "cond", "control", "custom_jvp", "custom_linear_solve", "custom_root",
-    "custom_vjp", "debug_nans", "dense_solve", "fixed_point", "fori_loop", "grad", "hessian", "hvp", "jacfwd",
-    "jacobian", "jacrev", "jvp", "linear_transpose", "linearize", "newton", "as_written", "no_grad", "picard", "pmax",
-    "pmean", "pmin", "ppermute", "profile", "psum", "scan", "stop_gradient", "strict", "switch", "tape", "trace",
-    "value_and_grad", "vjp", "vmap", "while_loop",
+    "all_gather", "all_to_all", "anderson", "associative_scan", "axis_index", "check_grads", "checkpoint",
+    "checkpoint_chain", "checkpoint_name", "checkpoint_policies", "cond", "control", "custom_jvp",
+    "custom_linear_solve", "custom_root", "custom_vjp", "debug_nans", "dense_solve", "fixed_point", "fori_loop",
+    "grad", "hessian", "hvp", "jacfwd", "jacobian", "jacrev", "jvp", "linear_transpose", "linearize", "newton",
+    "as_written", "no_grad", "picard", "pmax", "pmean", "pmin", "ppermute", "profile", "psum", "psum_scatter",
+    "scan", "stop_gradient", "strict", "switch", "tape", "trace", "value_and_grad", "vjp", "vmap", "while_loop",
 ]  # fmt: skip

@@ -13,6 +13,7 @@ import numpy as np
 
 from funcgrad import backend, tree
 from funcgrad.batching import BatchTrace, named_axes
+from funcgrad.core import describe
 from funcgrad.errors import AxisNameError, ShapeError
 from funcgrad.kinds.linear import reduce_sum, reshape
 from funcgrad.primitives import collective
@@ -104,6 +105,92 @@ def all_gather(x: PyTree, axis_name: Any, axis: int = 0, tiled: bool = False) ->
         return reshape(found, to=(*shape[:place], -1, *shape[place + 1 :])) if tiled else found
 
     return tree.map(stacked, x)
+
+
+def _own_part(x: Any, axis: int, over: Sequence[BatchTrace]) -> Any:
+    """Return the part of ``x`` at the example's index along ``axis``, which has a place for each example."""
+    return getitem(x, (*(slice(None),) * axis, _index(over)))
+
+
+def _in_parts(call: str, name: str, x: Any, axis: int, tiled: bool, size: int) -> tuple[Any, int]:
+    """Return ``x`` with a part for each of ``size`` examples along ``axis``, which is returned as a positive number."""
+    shape = backend.shape_of(x)
+    if not -len(shape) <= axis < len(shape):
+        raise ShapeError(f"{call}: {name} must name an axis of x, got {axis} for {describe(x)}. Pass one that it has.")
+    axis %= len(shape)
+    if shape[axis] % size if tiled else shape[axis] != size:
+        needed = f"a multiple of {size}" if tiled else str(size)
+        raise ShapeError(
+            f"{call}: axis {name}={axis} must have length {needed}, a part for each example, got {describe(x)}. "
+            f"Pass {'an axis of such a length' if tiled else 'tiled=True for parts of several elements'}."
+        )
+    return (reshape(x, to=(*shape[:axis], size, -1, *shape[axis + 1 :])) if tiled else x), axis
+
+
+def all_to_all(x: PyTree, axis_name: Any, split_axis: int, concat_axis: int, tiled: bool = False) -> PyTree:
+    """Send a part of ``x`` to each example along ``axis_name``, and stack the parts that the example receives.
+
+    Args:
+        x: a tree of arrays.
+        axis_name: the name of an axis, or a tuple of names.
+        split_axis: the axis of the parts: part ``i`` goes to example ``i``.
+        concat_axis: where the received parts stand in the result, part ``i`` from example ``i``.
+        tiled: cut ``split_axis`` into equal pieces, and join the pieces along ``concat_axis``, which ``x`` has; else
+            ``split_axis`` has the length of the axis and goes, and ``concat_axis`` is new.
+
+    Raises:
+        NameError: no enclosing ``vmap`` has this axis name.
+        ValueError: ``x`` has no such axis, or the axis has another length.
+
+    Example:
+        >>> from funcgrad import all_to_all, vmap
+        >>> vmap(lambda x: all_to_all(x, "i", 0, 0), axis_name="i")(np.array([[1.0, 2.0], [3.0, 4.0]]))
+        array([[1., 3.],
+               [2., 4.]])
+    """
+    over = _axes("all_to_all", axis_name)
+
+    def exchanged(leaf: Any) -> Any:
+        parts, axis = _in_parts("all_to_all", "split_axis", leaf, split_axis, tiled, _size(over))
+        received = _own_part(_gather(parts, over), axis + 1, over)
+        rank = len(backend.shape_of(leaf))
+        if not -rank <= concat_axis < rank:
+            raise ShapeError(
+                f"all_to_all: concat_axis must be from {-rank} to {rank - 1}, got {concat_axis} for {describe(leaf)}. "
+                "Pass an axis of the result."
+            )
+        found = moveaxis(received, 0, place := concat_axis % rank)
+        shape = backend.shape_of(found)
+        return reshape(found, to=(*shape[:place], -1, *shape[place + 2 :])) if tiled else found
+
+    return tree.map(exchanged, x)
+
+
+def psum_scatter(x: PyTree, axis_name: Any, *, scatter_dimension: int = 0, tiled: bool = False) -> PyTree:
+    """Sum ``x`` over all examples along ``axis_name``, and return the example's part of the sum.
+
+    Args:
+        x: a tree of arrays.
+        axis_name: the name of an axis, or a tuple of names.
+        scatter_dimension: the axis of the parts: example ``i`` gets part ``i``.
+        tiled: cut this axis into equal pieces; else it has the length of the axis ``axis_name``, and goes.
+
+    Raises:
+        NameError: no enclosing ``vmap`` has this axis name.
+        ValueError: ``x`` has no such axis, or the axis has another length.
+
+    Example:
+        >>> from funcgrad import psum_scatter, vmap
+        >>> vmap(lambda x: psum_scatter(x, "i"), axis_name="i")(np.array([[1.0, 2.0], [3.0, 4.0]]))
+        array([4., 6.])
+    """
+    over = _axes("psum_scatter", axis_name)
+
+    def scattered(leaf: Any) -> Any:
+        parts, axis = _in_parts("psum_scatter", "scatter_dimension", leaf, scatter_dimension, tiled, _size(over))
+        return _own_part(psum(parts, axis_name), axis, over)
+
+    return tree.map(scattered, x)
 
 
 def psum(x: PyTree, axis_name: Any) -> PyTree:

@@ -147,6 +147,18 @@ def test_ppermute_names_examples_that_exist():
         fg.vmap(lambda x: fg.ppermute(x, "i", [(0, 5)]), axis_name="i")(np.ones(3))
 
 
+def test_parts_for_each_example():
+    x = np.ones((3, 2, 4))
+    with raises(ValueError, "all_to_all: axis split_axis=0 must have length 3", "Pass tiled=True"):
+        fg.vmap(lambda x: fg.all_to_all(x, "i", 0, 0), axis_name="i")(x)
+    with raises(ValueError, "psum_scatter: axis scatter_dimension=1 must have length a multiple of 3"):
+        fg.vmap(lambda x: fg.psum_scatter(x, "i", scatter_dimension=1, tiled=True), axis_name="i")(x)
+    with raises(ValueError, "psum_scatter: scatter_dimension must name an axis of x, got 2"):
+        fg.vmap(lambda x: fg.psum_scatter(x, "i", scatter_dimension=2), axis_name="i")(x)
+    with raises(ValueError, "all_to_all: concat_axis must be from -2 to 1, got 2"):
+        fg.vmap(lambda x: fg.all_to_all(x, "i", 0, 2), axis_name="i")(np.ones((3, 3, 4)))
+
+
 def test_ppermute_receives_once():
     with raises(ValueError, "ppermute: an example receives from one example at most", "got two pairs to 1"):
         fg.vmap(lambda x: fg.ppermute(x, "i", [(0, 1), (2, 1)]), axis_name="i")(np.ones(3))

@@ -351,13 +351,31 @@ COLLECTIVES = {
     "axis_index": lambda x, m: x * m.axis_index("i"),
     "ppermute": lambda x, m: m.ppermute(x * x, "i", [(0, 1), (1, 2), (2, 0)]),
     "constant": lambda x, m: m.psum(2.0, "i") * x,
+    "all_to_all": lambda x, m: m.all_to_all(three_rows(x), "i", 0, 1),
+    "all_to_all-last": lambda x, m: m.all_to_all(three_rows(x), "i", -2, 0),
+    "all_to_all-tiled": lambda x, m: m.all_to_all(three_rows(x), "i", 0, 1, tiled=True),
+    "all_to_all-tiled-same": lambda x, m: m.all_to_all(three_rows(x), "i", 0, 0, tiled=True),
+    "psum_scatter": lambda x, m: m.psum_scatter(three_rows(x), "i"),
+    "psum_scatter-tiled": lambda x, m: m.psum_scatter(three_rows(x), "i", scatter_dimension=0, tiled=True) * x,
 }
+
+
+def three_rows(x):
+    return x * x * np.array([[1.0], [2.0], [3.0]])
 
 
 class Lax:
     """JAX's collectives, and from them those that JAX lacks: pmax and pmin with derivatives, some across two axes."""
 
-    psum, pmean, axis_index = (staticmethod(getattr(jax.lax, name)) for name in ("psum", "pmean", "axis_index"))
+    psum, pmean, axis_index, psum_scatter = (
+        staticmethod(getattr(jax.lax, name)) for name in ("psum", "pmean", "axis_index", "psum_scatter")
+    )
+
+    @staticmethod
+    def all_to_all(x, name, split, concat, tiled=False):  # JAX's own has no gradient in a vmap, as of 0.10
+        parts = jnp.stack(jnp.split(x, 3, split)) if tiled else jnp.moveaxis(x, split, 0)
+        received = jax.lax.all_gather(parts, name)[:, jax.lax.axis_index(name)]
+        return jnp.concatenate(list(received), concat) if tiled else jnp.moveaxis(received, 0, concat)
 
     @staticmethod
     def all_gather(x, name, axis=0, tiled=False):
@@ -483,6 +501,33 @@ def test_collectives_across_several_axes(name):
     ours, theirs = lambda x: loss(x, fg, fnp, fg), lambda x: loss(x, jax, jnp, Lax)
     np.testing.assert_allclose(fg.grad(ours)(x), jax.grad(theirs)(x), rtol=1e-12)
     np.testing.assert_allclose(fg.hessian(ours)(x), jax.hessian(theirs)(x), rtol=1e-11, atol=1e-14)
+
+
+@pytest.mark.parametrize("tiled", [False, True])
+@pytest.mark.parametrize("concat", [0, 1, 2])
+@pytest.mark.parametrize("split", [0, 1, 2])
+def test_all_to_all_matches_jax(split, concat, tiled):
+    x = np.sin(np.arange(3 * 3 * 3 * 3.0)).reshape(3, 3, 3, 3)
+
+    def of(module):
+        return lambda x: module.all_to_all(x, "i", split, concat, tiled=tiled)
+
+    np.testing.assert_array_equal(
+        fg.vmap(of(fg), axis_name="i")(x), jax.vmap(of(jax.lax), axis_name="i")(x), strict=True
+    )
+
+
+def test_parts_sent_across_several_axes():
+    x = np.cos(np.arange(72.0)).reshape(2, 3, 6, 2)
+
+    def of_both(f):
+        return fg.vmap(fg.vmap(f, axis_name="j"), axis_name="i")(x)
+
+    flat = x.reshape(6, 6, 2)
+    sent = of_both(lambda x: fg.all_to_all(x, ("i", "j"), 0, 0))
+    np.testing.assert_array_equal(sent.reshape(6, 6, 2), flat.swapaxes(0, 1))
+    summed = of_both(lambda x: fg.psum_scatter(x, ("i", "j")))
+    np.testing.assert_allclose(summed.reshape(6, 2), flat.sum(axis=0), rtol=1e-14)
 
 
 def test_a_tuple_may_be_the_name_of_one_axis():
