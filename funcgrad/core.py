@@ -34,6 +34,7 @@ import numpy as np
 
 from funcgrad import backend, blocks, heap
 from funcgrad.errors import EscapedTracerError, InputError, NotDifferentiableError, typed_repr
+from funcgrad.ownership import SMALL, unshare
 from funcgrad.shared_state import all_repetitions, open_traces, repetitions, write_lock
 
 if TYPE_CHECKING:
@@ -227,6 +228,28 @@ def shallow_copy(x: Any) -> Any:
     with write_lock:
         made = x._trace.shallow_copy_of(x)
     return made
+
+
+def own_results(values: list[Any]) -> list[Any]:
+    """Replace arrays that others may hold by copies, in place; return ``values``.
+
+    This function is the last step of every transform, whose results belong to the caller alone. A local variable counts
+    as a holder, so drop local variables before the call; else their arrays are copied.
+
+    Example:
+        >>> held = np.ones(2)
+        >>> mine, same = own_results([held, held])
+        >>> mine is held, mine is same
+        (False, False)
+    """
+    are_large = False
+    for i in range(len(values)):
+        if type(values[i]) is ndarray:
+            if values[i].size > SMALL:
+                are_large = True
+            else:
+                values[i] = values[i].copy("K")  # takes no longer than to check whether others hold it
+    return unshare(values) if are_large else values
 
 
 def aval_of(v: Any) -> Any:

@@ -20,6 +20,8 @@ import numpy as np
 
 #: Number of elements from which on it pays to check whether an array can be overwritten.
 LARGE = 10_000
+#: Number of elements up to which a copy takes no longer than to check whether an array is shared.
+SMALL = 16
 _HAS_COUNTS = sys.implementation.name == "cpython" and getattr(sys, "_is_gil_enabled", lambda: True)()
 ndarray = np.ndarray
 
@@ -62,15 +64,12 @@ def has_unshared(holder: Any, name: str) -> bool:
     return _references_of(holder, name) == _ATTRIBUTE
 
 
-def unshare_results(values: list[Any]) -> list[Any]:
+def unshare(values: list[Any]) -> list[Any]:
     """Replace arrays that are shared, also within the list, by copies, in place; return ``values``.
-
-    This function is the last step of every transform, whose results belong to the caller alone. A local variable counts
-    as a holder, so drop local variables before the call; else their arrays are copied.
 
     Example:
         >>> held = np.ones(2)
-        >>> mine, other, same = unshare_results([held, np.zeros(2), held])
+        >>> mine, other, same = unshare([held, np.zeros(2), held])
         >>> mine is held, same is held, other
         (False, False, array([0., 0.]))
     """

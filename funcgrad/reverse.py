@@ -38,11 +38,11 @@ from funcgrad.core import (
     Trace,
     Tracer,
     are_tracers_of,
+    own_results,
     refuse_closure,
     shallow_copy,
     tracer_of,
 )
-from funcgrad.ownership import unshare_results
 
 ndarray = np.ndarray
 float64 = np.float64
@@ -510,7 +510,7 @@ def complete_derivatives(cts: list[Any], leaves: Sequence[Any]) -> list[Any]:
             cts[i] = shallow_copy(cts[i])
         elif type(leaf) is float and kind is not np.float64 and issubclass(kind, np.generic):
             cts[i] = np.float64(cts[i])  # a Python float joins float32 arithmetic, but its gradient is a float64
-    return unshare_results(cts) if np.ndarray in map(type, cts) else cts
+    return own_results(cts) if np.ndarray in map(type, cts) else cts
 
 
 def _add_cotangents(number: int, old: Any, new: Any, owned: set[int]) -> Any:

@@ -14,10 +14,9 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from funcgrad import backend, tree
-from funcgrad.core import Trace, Tracer, describe, is_in_transform, is_plain_float, shallow_copy
+from funcgrad.core import Trace, Tracer, describe, is_in_transform, is_plain_float, own_results, shallow_copy
 from funcgrad.errors import InputError, ShapeError
 from funcgrad.numpy.tables.containers import have_same_labels, holds_tables
-from funcgrad.ownership import unshare_results
 from funcgrad.transforms.transformed import Argnums
 from funcgrad.typing import PyTree
 from funcgrad.writable import as_inner_results, is_selection
@@ -241,7 +240,7 @@ def strip_tracers(trace: Trace | None, result: PyTree) -> Stripped:
 def owned_aux(stripped: Stripped, given: PyTree) -> PyTree:
     """Return the result of ``strip_tracers``, now owned by the caller, for a transform called with ``given``."""
     leaves, spec, places = stripped
-    unshare_results(leaves)
+    own_results(leaves)
     if is_in_transform() and places:
         for i, leaf in zip(places, as_inner_results([leaves[i] for i in places], given), strict=True):
             leaves[i] = leaf
@@ -255,7 +254,7 @@ def owned_tree(results: PyTree, given: PyTree = None) -> PyTree:
     """
     leaves, spec = tree.flatten(results)
     del results
-    unshare_results(leaves)
+    own_results(leaves)
     return tree.unflatten(spec, as_inner_results(leaves, given) if given is not None and is_in_transform() else leaves)
 
 

@@ -11,13 +11,12 @@ from typing import Any, Literal, Never, TypeAlias, TypeVar, overload
 import numpy as np
 
 from funcgrad import backend, tree
-from funcgrad.core import Tracer, describe, refuse_escaped, shallow_copy
+from funcgrad.core import Tracer, describe, own_results, refuse_escaped, shallow_copy
 from funcgrad.errors import InputError
 from funcgrad.forward import ForwardTrace
 from funcgrad.graph import GraphTrace, stands_for_array
 from funcgrad.keeping import ChangeCheck, copy_shared_arrays, copy_shared_constants
 from funcgrad.numpy_code import deciding, run_or_rebuild
-from funcgrad.ownership import unshare_results
 from funcgrad.reverse import Record, all_saved, backward, complete_derivatives, reachable, record_function
 from funcgrad.transforms.arguments import (
     check_leaves,
@@ -245,7 +244,7 @@ def evaluate_vjp(
     if cuts is not None:
         cuts.check_outputs(call, nodes, _live_leaf_path(spec, leaves, live), sum(live))
     aux = [owned_aux(strip_tracers(trace, side.pop("aux")), primals)] if has_aux else []
-    unshare_results(results)
+    own_results(results)
     nodes, unchanged = copy_shared_arrays(nodes) if lasting else (nodes, None)
     pullback = Pullback(name_of(fun), (leaves, spec, live), (results, out_spec), nodes, cuts, unchanged)
     return (tree.unflatten(out_spec, as_results(results, primals)), pullback, *aux)
@@ -357,7 +356,7 @@ def evaluate_jvp(
     if trace.cuts is not None:
         trace.cuts.check_tangents("jvp", results, pushed)
     complete_derivatives(pushed, results)
-    unshare_results(results)
+    own_results(results)
     if given is not None:
         results, pushed = as_results(results, given), as_results(pushed, given)
     value, tangent = tree.unflatten(out_spec, results), tree.unflatten(out_spec, pushed)
@@ -391,7 +390,7 @@ class Linearized:
         """
         flat = match_leaves("linearize", "tangent", tangents, self._leaves, self._spec)
         live = [t for t in flat if t is not None]
-        results = unshare_results(self.graph.evaluate(*live))
+        results = own_results(self.graph.evaluate(*live))
         return tree.unflatten(self._out_spec, as_results(results, (self._leaves, tangents)))
 
     def __repr__(self) -> str:
@@ -456,7 +455,7 @@ def _evaluate_linearize(
     aux = [owned_aux(strip_tracers(trace, aux.pop()), primals) for _ in aux[:]]
     results, out_spec = tree.flatten(value)
     del zeros, trace, value, tangent, flat
-    unshare_results(results)
+    own_results(results)
     copy_shared_constants(recording)
     derivative = Linearized(name_of(fun), leaves, spec, tangent_spec, recording)
     return (tree.unflatten(out_spec, as_results(results, primals)), derivative, *aux)

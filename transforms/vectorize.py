@@ -18,6 +18,7 @@ from funcgrad.core import (
     is_array,
     is_in_transform,
     is_plain_float,
+    own_results,
     plain_value,
     shallow_copy,
 )
@@ -25,7 +26,6 @@ from funcgrad.errors import InputError, ShapeError
 from funcgrad.foreign_nodes import LEAVES
 from funcgrad.graph import report_answer
 from funcgrad.kinds.linear import permute, to_batch
-from funcgrad.ownership import unshare_results
 from funcgrad.shared_state import open_path
 from funcgrad.transforms.arguments import check_leaf
 from funcgrad.transforms.transformed import Transformed, check_callable, hide_extra_arguments
@@ -129,7 +129,7 @@ def run_vmap(fun: Callable[..., Any], options: tuple[Any, Any, Any, int | None],
         named_axes.set(scope)
         trace.close()
     del wrapped, new_args, new_kwargs, out, results, run  # the caller alone owns the values from now on
-    unshare_results(placed)
+    own_results(placed)
     if is_in_transform():
         placed = as_inner_results(placed, (args, kwargs))
     return placed[0] if out_spec is None else out_spec.unflatten(placed)

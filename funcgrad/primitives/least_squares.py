@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 
 from funcgrad import backend
+from funcgrad.core import plain_value
+from funcgrad.graph import report_answer
 from funcgrad.kinds import nondifferentiable, primitive
 from funcgrad.kinds.linear import imag, real, reduce_sum
 from funcgrad.kinds.rules import Operation
@@ -192,6 +194,15 @@ def _neglected_part(x: Array, p: Array, space: Array, counts: Any) -> Array:
     return where(counts[..., None, None], 0, rest)
 
 
+def _are_all_true(x: Any) -> bool:
+    """Whether all truth values are known and true; a graph that is replayed asks again."""
+    known = plain_value(x)
+    if type(known) not in (np.ndarray, np.bool):
+        return False
+    report_answer(x, known if known.ndim else bool(known))
+    return bool(known.all())
+
+
 def _pinv_tangent(t: Array, x: Array, p: Array) -> Array:
     """Return the tangent of the pseudo-inverse ``p`` of ``x`` along ``t``.
 
@@ -206,7 +217,7 @@ def _pinv_tangent(t: Array, x: Array, p: Array) -> Array:
     counts, inside = all_count(space), matmul(p, p_adjoint)
     left = matmul(inside, t_adjoint)
     left = left - matmul(matmul(left, x), p)
-    if type(counts) in (np.ndarray, np.bool) and counts.all():  # the other terms are zero, as in most programs
+    if _are_all_true(counts):  # the other terms are zero, as in most programs
         return left - matmul(p, matmul(t, p))
     rest = _neglected_part(x, p, space, counts)
     rest_adjoint = adjoint(rest)

@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 
 from funcgrad import backend, tree
-from funcgrad.core import Tracer, describe, is_array, shallow_copy
+from funcgrad.core import Tracer, describe, is_array, own_results, shallow_copy
 from funcgrad.errors import InputError, ShapeError
 from funcgrad.numpy.choice import where
-from funcgrad.ownership import unshare_results
 from funcgrad.transforms.control.staging import Aval, aval_of
 from funcgrad.typing import PyTree
 from funcgrad.writable import as_argument, as_results
@@ -69,7 +68,7 @@ class Carry:
         leaves, self.leaves, self._views, self._originals = self.leaves, [], [], {}
         first = {id(leaf) for leaf in self._first}
         numbers = [id(leaf) in first and not isinstance(leaf, (Tracer, np.ndarray)) for leaf in leaves]
-        results = as_results(unshare_results([shallow_copy(leaf) for leaf in leaves]), (self._first, xs))
+        results = as_results(own_results([shallow_copy(leaf) for leaf in leaves]), (self._first, xs))
         return unflatten(self.spec, [x if same else new for x, new, same in zip(leaves, results, numbers, strict=True)])
 
     def for_user(self) -> PyTree:

@@ -8,9 +8,8 @@ from typing import Any
 
 import funcgrad.numpy as fnp
 from funcgrad import backend, tree
-from funcgrad.core import describe, shallow_copy
+from funcgrad.core import describe, own_results, shallow_copy
 from funcgrad.errors import InputError, ShapeError
-from funcgrad.ownership import unshare_results
 from funcgrad.transforms.control.carrying import checked_leaves
 from funcgrad.transforms.control.loops import scan
 from funcgrad.transforms.transformed import check_functions
@@ -114,7 +113,7 @@ def associative_scan(fn: Callable[[Any, Any], Any], elems: PyTree, reverse: bool
         results = prefixes.cut(prefixes.scan(prefixes.cut(leaves, backwards)), backwards)
     else:
         results = prefixes.scan(leaves)
-    return tree.unflatten(spec, as_results(unshare_results([shallow_copy(x) for x in results]), elems))
+    return tree.unflatten(spec, as_results(own_results([shallow_copy(x) for x in results]), elems))
 
 
 def _axis(leaf: Any, axis: int) -> int:

@@ -9,13 +9,12 @@ from typing import Any, Never, ParamSpec
 import numpy as np
 
 from funcgrad import backend, blocks, tree
-from funcgrad.core import Primitive, Tracer, describe, is_array, shallow_copy
+from funcgrad.core import Primitive, Tracer, describe, is_array, own_results, shallow_copy
 from funcgrad.errors import InputError, NotDifferentiableError, ShapeError
 from funcgrad.graph import Note, PipelineStage, Recording
 from funcgrad.keeping import copy_shared_constants
 from funcgrad.kinds.custom import custom_call
 from funcgrad.numpy_code import CheckedForWrites, is_rebuilt
-from funcgrad.ownership import unshare_results
 from funcgrad.reverse import number_of, operation_of, parents_of, reachable, saved_by, vjp_of
 from funcgrad.transforms.arguments import merge_leaves
 from funcgrad.transforms.closures import DecisionTrace
@@ -148,7 +147,7 @@ class Graph(Picture):
             ValueError: another shape; or arguments for which the function would take another branch.
         """
         found = self._recording.evaluate(*self._arguments.match_inputs(args))
-        results = unshare_results([shallow_copy(x) for x in found])
+        results = own_results([shallow_copy(x) for x in found])
         return tree.unflatten(self._out_spec, as_results(results, args))
 
     __call__ = evaluate

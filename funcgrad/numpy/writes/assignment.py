@@ -43,7 +43,7 @@ from funcgrad.numpy.writes.items import (
     without_excess_axes,
 )
 from funcgrad.numpy.writes.memory_views import has_repeated_places, viewed_as, written_in_pairs
-from funcgrad.ownership import has_unshared, is_unshared_argument
+from funcgrad.ownership import SMALL, has_unshared, is_unshared_argument
 from funcgrad.primitives.accumulating import copy_with_own_memory
 from funcgrad.primitives.arithmetic import complex_of
 from funcgrad.primitives.comparison import where
@@ -228,7 +228,10 @@ def _write_directly(x: Any, index: Any, y: Any, aval: Any) -> bool:
     have = aval if type(aval) is tuple else () if aval is not None else backend.shape_of(y)
     if have and len(have) > rank_of_item(index, len(x.shape)):
         y = without_excess_axes(y, np.broadcast_to(np.False_, x.shape)[index].shape)
-    rebind(x, overwrite(x._val, index, y, has_unshared(x, "_val")) if buffer else overwrite(x, index, y, True))
+    if buffer:
+        rebind(x, overwrite(x._val, index, y, x._val.size > SMALL and has_unshared(x, "_val")))
+    else:
+        rebind(x, overwrite(x, index, y, True))
     return True
 
 
@@ -278,7 +281,7 @@ def overwrite(x: Any, index: Any, y: Any, alone: bool) -> Any:
     if overwriter is _overwrite_forward:
         return _overwrite_forward(x, index, y, x_is_here, y_is_here, alone)
     if x_is_here:
-        alone = alone and has_unshared(x, "_val")
+        alone = alone and x._val.size > SMALL and has_unshared(x, "_val")
     return overwriter(x, index, y, x_is_here, y_is_here, x._val if x_is_here else x, alone)
 
 
