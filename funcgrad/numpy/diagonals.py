@@ -49,7 +49,8 @@ def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> A
         raise ValueError("diag requires an array of at least two dimensions")
     if rank > 2 or (axis1, axis2) != (0, 1):  # not the most frequent case
         first, second = normalize_axes((axis1, axis2), rank)
-        a = permute(a, axes=(*[i for i in range(rank) if i not in (first, second)], first, second))
+        if (first, second) != (rank - 2, rank - 1):
+            a = permute(a, axes=(*[i for i in range(rank) if i not in (first, second)], first, second))
     return make_read_only(prim.diagonal(a, offset=operator.index(offset)))
 
 
