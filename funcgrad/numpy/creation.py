@@ -116,9 +116,9 @@ def _without_objects(x: Any, dtype: Any) -> Any:
 
 def _without_labels(x: Any) -> Any:
     """Return the values of a table; return anything else unchanged."""
-    if type(x) in _COMMON_TYPES or type(x) is list:
+    if type(x) in _COMMON_TYPES or type(x) in (list, Tracer):
         return x
-    is_known = is_sequence(x) or namespace_of(x) is not None or isinstance(x, Tracer)
+    is_known = is_sequence(x) or namespace_of(x) is not None
     return x if is_known or not backend.is_table(x) else backend.values_of(x)
 
 
@@ -354,6 +354,8 @@ def copy(a: ArrayLike, order: Any = "K", subok: Any = False) -> Array:
         >>> fnp.copy([1.0, 2.0])
         array([1., 2.])
     """
+    if _is_traced_array(a):  # most frequent
+        return _arranged_copy(a, order)
     made = array(a, order=order, subok=subok)
     return as_buffer(made) if is_of_other_library(made) else made
 
