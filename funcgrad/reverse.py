@@ -451,13 +451,19 @@ def _visit(pending: dict[int, Any], heap: list[Record], owned: set[int]) -> None
     """Visit the records in order, until only cotangents of leaves are left."""
     watcher = None if blocks.last_entered() is None else blocks.current().watcher
     observed: Any = None if watcher is None else watcher.backward_pass(pending)
-    node, last = heappop(heap), None
+    node, last, ct = heappop(heap), None, None
     try:
         while (vjp := node[1]) is not None:
-            ct = pending.pop(node[0])
+            if ct is None:
+                ct = pending.pop(node[0])
             if (kind := type(ct)) is not ndarray and kind is not float64 and issubclass(kind, PendingCotangent):
                 ct = ct.materialize()
             pairs = vjp(ct, node) if observed is None else observed.vjp(ct, node)
+            if len(pairs) == 1 and observed is None:
+                ((parent, ct),) = pairs
+                if ct is not None and parent[0] < heap[0][0]:  # it is newer than all that wait, as in a chain
+                    node, pairs = parent, None
+                    continue
             for parent, ct in pairs:
                 if (number := parent[0]) in pending:
                     old = pending[number]
@@ -472,7 +478,9 @@ def _visit(pending: dict[int, Any], heap: list[Record], owned: set[int]) -> None
                         heappush(heap, last)
                     last = parent
             node = heappop(heap) if last is None else heappushpop(heap, last)
-            last = pairs = None
+            last = pairs = ct = None
+        if ct is not None:
+            pending[node[0]] = ct
     except Exception as error:
         _name_operation(error, node)
         raise
