@@ -671,8 +671,8 @@ def call_method(name: str, operation: Callable[..., Any], args: Any, kwargs: Any
     return operation(*map(_operand, args), **{key: _operand(x) for key, x in kwargs.items()})
 
 
-def _writing(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a method that writes its result to the array ``out``, if there is one."""
+def writing(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that writes its result to the array ``out``, if there is one."""
     parameters = signature(method)
 
     @wraps(method)
@@ -690,7 +690,7 @@ def _writing(method: Callable[..., Any]) -> Callable[..., Any]:
 
 _WITH_OUT = ("all", "any", "argmax", "argmin", "cumprod", "cumsum", "dot", "max", "mean", "min", "prod", "ptp", "round")
 for _name in (*_WITH_OUT, "std", "sum", "var"):
-    setattr(Masked, _name, _writing(getattr(Masked, _name)))
+    setattr(Masked, _name, writing(getattr(Masked, _name)))
 
 
 def rearranged(arrange: Callable[..., Any], a: Masked, *args: Any, **kwargs: Any) -> Any:

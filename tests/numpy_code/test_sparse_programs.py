@@ -311,6 +311,12 @@ def filled_graphs(x):
     return np.array(found) @ np.arange(6.0) + csgraph.yen(A, 0, 2, 1).sum() * x[0]
 
 
+def written_sums(x):
+    sums, means = np.asmatrix(np.zeros((1, 4))), np.asmatrix(np.zeros((4, 1)))
+    graph(x).sum(axis=0, out=sums)
+    return (graph(x).mean(axis=1, out=means) * sums).sum() + (sums * means)[0, 0] ** 2
+
+
 GRAPHS = {
     "eliminated zeros": eliminated_zeros,
     "empty system": empty_system,
@@ -325,6 +331,7 @@ GRAPHS = {
     "matrices": matrices,
     "constant sums": constant_sums,
     "written matrices": written_matrices,
+    "written sums": written_sums,
     "rows and columns": rows_and_columns,
     "products of kinds": products_of_kinds,
     "stored elements of dense": stored_of_dense,

@@ -76,19 +76,19 @@ class CoordinateArray:
         order = np.arange(self.ndim)[::-1] if axes is None else np.asarray(axes) % self.ndim
         return CoordinateArray(self.data, [self.coords[i] for i in order], [self._shape[i] for i in order])
 
-    def reshape(self, *shape: Any, **kwargs: Any) -> Any:
+    def reshape(self, *shape: Any, order: Any = "C", copy: bool = False) -> Any:
         """Return the values in the same order with another shape."""
         shape = np.empty(self._shape, bool).reshape(*shape).shape
-        flat = np.ravel_multi_index(self.coords, self._shape)
-        return sparse_of(self.data, np.unravel_index(flat, shape), shape)
+        flat = np.ravel_multi_index(self.coords, self._shape, order=order)
+        return sparse_of(self.data, np.unravel_index(flat, shape, order), shape)
 
-    def sum(self, axis: Any = None, **kwargs: Any) -> Any:
-        """Return the sum of the values, or a sparse array of sums along an axis."""
-        return self._reduced("sum", axis)
+    def sum(self, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+        """Return the sum of the values, or a dense array of sums along axes."""
+        return self.toarray().sum(axis, dtype, out)
 
-    def mean(self, axis: Any = None, **kwargs: Any) -> Any:
-        """Return the mean of all elements, or a sparse array of means along an axis."""
-        return self.sum(axis) * (1.0 / np.prod([self._shape[i] for i in np.atleast_1d(axis)] if axis else self._shape))
+    def mean(self, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+        """Return the mean of all elements, or a dense array of means along axes."""
+        return self.toarray().mean(axis, dtype, out)
 
     def max(self, axis: Any = None, **kwargs: Any) -> Any:
         """Return the largest element, or a sparse array of the largest along an axis."""
@@ -115,7 +115,8 @@ class CoordinateArray:
 
     def power(self, n: Any, dtype: Any = None) -> Any:
         """Return the powers of the values."""
-        return CoordinateArray(self.data**n, self.coords, self._shape)
+        data = self.data if dtype is None else self.data.astype(dtype)
+        return CoordinateArray(data**n, self.coords, self._shape)
 
     __pow__ = power
 
