@@ -38,7 +38,10 @@ class _Groups:
 
     def quantile(self, q: Any = 0.5, interpolation: str = "linear", numeric_only: bool = False) -> Any:
         """Return a quantile of each group; for a list, one of each."""
-        return self.apply(lambda part: part.quantile(q, interpolation=interpolation))  # type: ignore[attr-defined]
+        options = {"numeric_only": True} if numeric_only else {}  # which a series does not know
+        return self.apply(  # type: ignore[attr-defined]
+            lambda part: part.quantile(q, interpolation=interpolation, **options)
+        )
 
     def filter(self, func: Any, *args: Any, **kwargs: Any) -> Any:
         """Return the rows of the groups for which a condition holds: in a ``vmap`` one that all examples share."""

@@ -88,6 +88,10 @@ METHODS = {
     "interpolate by time": lambda t: t.where(t > 1.0).interpolate(method="time"),
     "deviation of groups": lambda t: t.groupby(KEY).std(),  # one group has one number
     "quantile of groups": lambda t: t.groupby(KEY).quantile(0.4),
+    "quantile of groups, without texts": lambda t: (
+        (t.to_frame() if t.ndim == 1 else t).assign(text=KEY).groupby(KEY).quantile(0.4, numeric_only=True)
+    ),
+    "function of numbers": lambda t: column(t).map(lambda v: 3.0 if np.isnan(v) else v**2, na_action="ignore"),
     "products of groups": lambda t: t.groupby(KEY).cumprod(),
     "sums of groups": lambda t: t.groupby(KEY).cumsum(),
     "ranks of groups": lambda t: t.groupby(KEY).rank() * t,
