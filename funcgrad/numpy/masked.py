@@ -414,7 +414,7 @@ class Masked(Proxy):
         found = accumulate(self.filled(neutral), axis=axis, dtype=dtype)
         return Masked(found, None if self._mask is None else fnp.reshape(self._mask, found.shape))
 
-    def clip(self, min: Any = None, max: Any = None, **options: Any) -> Any:
+    def clip(self, min: Any = None, max: Any = None, out: Any = None, **options: Any) -> Any:
         """Return the elements, limited to an interval."""
         return self._like(fnp.clip(self._val, min, max, **options), union(self._mask))
 
@@ -688,8 +688,8 @@ def writing(method: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-_WITH_OUT = ("all", "any", "argmax", "argmin", "cumprod", "cumsum", "dot", "max", "mean", "min", "prod", "ptp", "round")
-for _name in (*_WITH_OUT, "std", "sum", "var"):
+_WITH_OUT = ("all", "any", "argmax", "argmin", "clip", "cumprod", "cumsum", "dot", "max", "mean", "min", "prod", "ptp")
+for _name in (*_WITH_OUT, "round", "std", "sum", "var"):
     setattr(Masked, _name, writing(getattr(Masked, _name)))
 
 

@@ -169,9 +169,17 @@ def written_results(x):
     least = np.zeros(2)
     table(x).min(1, least)
     greatest = np.take_along_axis(x.reshape(2, 3), table(x).argmax(axis=1, keepdims=True), 1)
-    middle = ma.zeros(3)
+    middle, limited = ma.zeros(3), ma.zeros((2, 3))
     ma.median(table(x), axis=0, out=middle)
-    return total @ total + (m**3).sum() + (middle**2).sum() + least @ np.array([1.0, 3.0]) + (greatest**2).sum()
+    table(x).clip(0.5, 2.0, out=limited)
+    return (
+        total @ total
+        + (m**3).sum()
+        + (middle**2).sum()
+        + (limited**2).sum()
+        + least @ np.array([1.0, 3.0])
+        + (greatest**2).sum()
+    )
 
 
 def masks_changed_afterwards(x):
