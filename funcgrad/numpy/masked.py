@@ -381,7 +381,7 @@ class Masked(Proxy):
     ) -> Any:
         """Return the variance of the elements that are not masked."""
         if self._mask is None:
-            return self._reduce(fnp.var, 0, axis, keepdims, dtype=dtype, ddof=ddof)
+            return self._reduce(fnp.var, 0, axis, keepdims, dtype=dtype, ddof=ddof, **options)
         n = self.count(axis, keepdims is True) - ddof
         centred = self - (self.mean(axis, dtype, keepdims=True) if options.get("mean") is None else options["mean"])
         if centred is MASKED:

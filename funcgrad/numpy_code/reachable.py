@@ -27,10 +27,9 @@ _MOST_VALUES = 3_000
 DATA = frozenset((bool, int, float, complex, str, bytes, NoneType, np.ndarray, np.ufunc, BuiltinFunctionType))
 _CONTAINERS: dict[type, Any] = {dict: dict.values, list: list.__iter__, tuple: tuple.__iter__, set: set.__iter__}
 _PACKAGES = frozenset(("numpy", "scipy", *NUMBER_MODULES))
-#: Types of values that run no code and choose no path, of values that may choose the path of a function, and both.
+#: Types of values that run no code and choose no path, and of values that may choose the path of a function.
 DATA_TYPES = frozenset((np.ndarray, np.float64, float, complex, tuple, list, dict, Tracer))
 _CHOOSING = (bool, type(None))
-_PLAIN = DATA_TYPES.union((*_CHOOSING, int, str))
 #: Flag of classes that a program made, see ``Py_TPFLAGS_HEAPTYPE`` in Python's C interface.
 _MADE = 1 << 9
 

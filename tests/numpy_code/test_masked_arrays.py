@@ -45,7 +45,7 @@ def unmasked(x):
 def no_mask_at_all(x):
     m, square = ma.array(x), ma.array(np.outer(x, x))
     spread = m.var(ddof=1) + ma.std(m) + square.var(axis=0, keepdims=True).sum()
-    spread = spread + (np.modf(m)[0] * x).sum()
+    spread = spread + (np.modf(m)[0] * x).sum() + m.var(mean=x[0])
     return spread + m.compressed() @ x + np.copy(m)[0] ** 2 + np.add.reduce(m) * np.multiply.outer(m, m)[0, 1]
 
 
