@@ -51,8 +51,9 @@ def set_at(values: Any, at: Any, new: Any) -> Any:
     """Return ``values`` with ``new`` at the indices ``at``, written in place or, if that is impossible, in a copy."""
     if not isinstance(values, Tracer) and not type(values) is type(new) is np.ndarray:
         return fnp.at(values)[at].set(new)
-    values[at] = new
-    return values
+    target: Any = values
+    target[at] = new
+    return target
 
 
 def keys_of(rows: Any, columns: Any, shape: tuple[int, int]) -> Any:
