@@ -1,5 +1,6 @@
 """``jit(f, backend="numpy")``: recorded programs of NumPy calls, which equal the function bit for bit."""
 
+import collections
 import functools
 import itertools
 import pickle
@@ -16,6 +17,7 @@ import pytest
 import scipy.sparse
 from fuzz.generating import generate
 from fuzz.recorded import difference, examine, examine_inside
+from helpers import close
 from operations import cases
 from toolz import compose_left
 
@@ -172,6 +174,60 @@ def test_static_arguments():
         assert not difference(fast(X, n), f(X, n))
     with pytest.raises(InputError, match="must be hashable"):
         fast(X, [1])
+
+
+def test_derivatives_for_many_static_arguments():
+    """Above 64 values of static arguments, the function runs as it is written."""
+    f = lambda x, n: fnp.sum(fnp.sin(x) ** n)
+    fast = recorded(f, static_argnums=1)
+    for n in (*range(1, 68), 2, 67):
+        assert not difference(fast(X, n), f(X, n))
+        close(grad(fast)(X, n), grad(f)(X, n))
+    close(hessian(fast)(X, 3), hessian(f)(X, 3))
+
+
+OTHER_CONTAINERS = {
+    "ordered dictionary": (lambda p: collections.OrderedDict(a=p["a"] * 2.0), collections.OrderedDict(a=X)),
+    "dictionary with a default": (lambda p: p["a"] * 2.0, collections.defaultdict(float, a=X)),
+    "queue": (lambda p: collections.deque([p[0] * 2.0]), collections.deque([X])),
+    "numbers as keys": (lambda p: {2: p[1] * 2.0, 1: p["a"]}, {1: X, "a": X + 1.0}),
+    "nothing beside": (lambda p: p[0] * 2.0 if p[1] is None else p[1] * p[0], (X, None)),
+}
+
+
+@pytest.mark.parametrize("name", OTHER_CONTAINERS)
+def test_containers_without_a_fast_path(name):
+    fun, value = OTHER_CONTAINERS[name]
+    fast = recorded(fun)
+    for scale in (1.0, 2.0, 3.0):
+        given = tree.map(lambda x, scale=scale: x * scale, value)
+        assert not difference(fast(given), fun(given))
+    if name == "nothing beside":
+        assert not difference(fast((X, X + 1.0)), fun((X, X + 1.0)))
+
+
+def test_functions_that_are_not_hashable_run_as_they_are_written():
+    class Tripled:
+        __hash__ = None
+
+        def __call__(self, x):
+            return x * 3.0
+
+    fun = lambda f, x: f(x) * 2.0
+    with pytest.warns(EagerWarning, match="not hashable"):
+        assert not difference(recorded(fun)(Tripled(), X), fun(Tripled(), X))
+
+
+def test_errors_that_the_function_catches_are_a_path():
+    def f(x):
+        try:
+            return fnp.sum(fnp.linalg.cholesky(fnp.diag(x)))
+        except np.linalg.LinAlgError:
+            return fnp.sum(x) ** 2
+
+    fast = recorded(f)
+    for x in (X, np.abs(X), X - 1.0, 2.0 * np.abs(X)):
+        assert not difference(fast(x), f(x))
 
 
 def test_integers_and_strings_are_part_of_signature():
