@@ -55,6 +55,8 @@ def reachable(fun: Any) -> Iterator[Any]:
             waiting += [value.__func__, value.__self__]
         elif kind is type or issubclass(kind, type):
             waiting += _defined_in(value)
+        elif hasattr(kind, "apply_transform"):  # a transform: what it keeps between calls may hold whole modules
+            waiting += [value.fun, value.options]
         else:
             slots = slots_by_kind.get(kind)
             if slots is None:

@@ -1,6 +1,6 @@
 """``jit(f, backend="numpy")``: recorded programs of NumPy calls, which equal the function bit for bit."""
 
-import collections
+import collections.abc
 import functools
 import itertools
 import pickle
@@ -810,6 +810,23 @@ def test_transforms_outside_use_the_program(transform):
             assert (type(x), x.dtype) == (type(y), y.dtype)
             np.testing.assert_allclose(x, y, rtol=1e-12, atol=1e-14)
     assert calls() == before
+
+
+def asks_for_methods(x):
+    return isinstance(x, collections.abc.Iterable)
+
+
+def test_program_is_used_beside_code_that_asks_for_methods():
+    """Functions that can reach such code run rebuilt, without the program; a program keeps the names of its module."""
+    counted, calls = counting(lambda x: fnp.sum(fnp.sin(x)))
+    fast = recorded(counted)
+    grad(fast)(X)
+    outer = lambda x: fast(x) * 2.0
+    grad(outer)(X)
+    before = calls()
+    grad(outer)(X)
+    assert calls() == before
+    assert asks_for_methods([])
 
 
 def test_program_is_used_after_a_block():
