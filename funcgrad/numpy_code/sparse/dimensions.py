@@ -12,6 +12,7 @@ import numpy as np
 
 import funcgrad.numpy as fnp
 from funcgrad.numpy_code.conversions import is_traced
+from funcgrad.numpy_code.own import known_value
 from funcgrad.numpy_code.sparse.recognition import sparse_class
 
 
@@ -115,14 +116,18 @@ class CoordinateArray:
 
     def power(self, n: Any, dtype: Any = None) -> Any:
         """Return the powers of the values."""
-        data = self.data if dtype is None else self.data.astype(dtype)
-        return CoordinateArray(data**n, self.coords, self._shape)
+        whole = self.summed() if dtype is None else self.summed().astype(dtype)
+        return CoordinateArray(whole.data**n, whole.coords, self._shape)
 
     __pow__ = power
 
     def dot(self, other: Any) -> Any:
         """Return the matrix product."""
         return self @ other
+
+    def summed(self) -> Any:
+        """Return the array with one value for each place."""
+        return sparse_where(self.toarray(), self.stored())
 
     def tensordot(self, other: Any, axes: Any = 2) -> Any:
         """Return the sums of products along the given axes, a number or a sparse array."""
@@ -150,7 +155,8 @@ class CoordinateArray:
         return self * -1.0
 
     def __abs__(self) -> Any:
-        return CoordinateArray(abs(self.data), self.coords, self._shape)
+        whole = self.summed()
+        return CoordinateArray(abs(whole.data), whole.coords, self._shape)
 
     def __getitem__(self, key: Any) -> Any:
         found = self.toarray()[key]
@@ -176,6 +182,20 @@ def _sum_operator(name: str, right: bool = False) -> Callable[..., Any]:
 for _name in ("add", "sub"):
     setattr(CoordinateArray, f"__{_name}__", _sum_operator(_name))
     setattr(CoordinateArray, f"__r{_name}__", _sum_operator(_name, right=True))
+
+
+def _comparison(name: str) -> Callable[..., Any]:
+    """Return a comparison of the elements, which returns SciPy's array of truth values."""
+    apply = getattr(operator, name)
+
+    def compare(self: CoordinateArray, other: Any) -> Any:
+        return self.type_of(self)(known_value(apply(self.toarray(), dense_of(other)), name))
+
+    return compare
+
+
+for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
+    setattr(CoordinateArray, f"__{_name}__", _comparison(_name))
 
 
 def _is_sparse(x: Any) -> bool:
