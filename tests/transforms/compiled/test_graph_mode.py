@@ -51,6 +51,7 @@ from funcgrad import (
     vmap,
 )
 from funcgrad.errors import EagerWarning, InputError
+from funcgrad.extend import elementwise
 from funcgrad.transforms import transposing
 from funcgrad.transforms.compiled import agreeing
 from funcgrad.transforms.compiled.plain import MATH, has_same_bits
@@ -2054,6 +2055,35 @@ def saved(fast, folder, check):
         f"import numpy as np\nfrom kept import kept\n{check}"
     )
     return subprocess.run([sys.executable, "-I", "-c", code], check=True, capture_output=True, text=True).stdout
+
+
+RATE = 2.0
+
+
+def raised(x, rate=RATE, *, more=RATE + 1.0):
+    return x**rate + more
+
+
+def test_saved_functions_with_defaults_and_others_on_their_line(tmp_path):
+    on_one_line = (lambda xp, x: x * 2.0, lambda xp, x: x * 0.5)
+    double, half = [elementwise(f"times_{i}", fun, dx=lambda x: x) for i, fun in enumerate(on_one_line)]
+    power = elementwise("power_and_more", lambda xp, x: raised(x), dx=lambda x: 2.0 * x)
+    f = lambda x: double(x) - half(x) + power(x)
+    fast = recorded(f)
+    assert not difference(
+        fast(X), f(X)
+    )  # an operation is compiled in its first call, which is no write of the function
+    out = saved(fast, tmp_path, f"print(kept(np.array({X.tolist()})).tolist())")
+    assert out.strip() == str(f(X).tolist())
+
+
+def test_saved_module_of_a_lambda_can_be_imported(tmp_path):
+    fast = recorded(lambda x: fnp.sin(x) * x)
+    fast(X)
+    fast.save(tmp_path / "kept.py")
+    names = {}
+    exec((tmp_path / "kept.py").read_text(encoding="utf-8"), names)
+    assert not difference(names["function"](X), np.sin(X) * X)
 
 
 def test_saved_module_needs_numpy_only(tmp_path):
