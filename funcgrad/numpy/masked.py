@@ -381,7 +381,7 @@ class Masked(Proxy):
     ) -> Any:
         """Return the variance of the elements that are not masked."""
         if self._mask is None:
-            return self._reduce(fnp.var, 0, axis, keepdims, dtype=dtype, ddof=ddof)
+            return self._reduce(fnp.var, 0, axis, keepdims, dtype=dtype, ddof=ddof, **options)
         n = self.count(axis, keepdims is True) - ddof
         centred = self - (self.mean(axis, dtype, keepdims=True) if options.get("mean") is None else options["mean"])
         if centred is MASKED:
@@ -414,7 +414,7 @@ class Masked(Proxy):
         found = accumulate(self.filled(neutral), axis=axis, dtype=dtype)
         return Masked(found, None if self._mask is None else fnp.reshape(self._mask, found.shape))
 
-    def clip(self, min: Any = None, max: Any = None, **options: Any) -> Any:
+    def clip(self, min: Any = None, max: Any = None, out: Any = None, **options: Any) -> Any:
         """Return the elements, limited to an interval."""
         return self._like(fnp.clip(self._val, min, max, **options), union(self._mask))
 
@@ -671,8 +671,8 @@ def call_method(name: str, operation: Callable[..., Any], args: Any, kwargs: Any
     return operation(*map(_operand, args), **{key: _operand(x) for key, x in kwargs.items()})
 
 
-def _writing(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a method that writes its result to the array ``out``, if there is one."""
+def writing(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that writes its result to the array ``out``, if there is one."""
     parameters = signature(method)
 
     @wraps(method)
@@ -688,9 +688,9 @@ def _writing(method: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-_WITH_OUT = ("all", "any", "argmax", "argmin", "cumprod", "cumsum", "dot", "max", "mean", "min", "prod", "ptp", "round")
-for _name in (*_WITH_OUT, "std", "sum", "var"):
-    setattr(Masked, _name, _writing(getattr(Masked, _name)))
+_WITH_OUT = ("all", "any", "argmax", "argmin", "clip", "cumprod", "cumsum", "dot", "max", "mean", "min", "prod", "ptp")
+for _name in (*_WITH_OUT, "round", "std", "sum", "var"):
+    setattr(Masked, _name, writing(getattr(Masked, _name)))
 
 
 def rearranged(arrange: Callable[..., Any], a: Masked, *args: Any, **kwargs: Any) -> Any:

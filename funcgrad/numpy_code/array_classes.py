@@ -14,6 +14,7 @@ import numpy as np
 import funcgrad.numpy as fnp
 from funcgrad.core import Tracer, describe
 from funcgrad.errors import ConversionError, InputError
+from funcgrad.numpy.masked import writing
 from funcgrad.numpy.plain_values.hints import user_line
 from funcgrad.numpy.ufuncs import UFUNCS
 from funcgrad.numpy_code.array_functions import PROTOCOLS, accepting_numpys
@@ -475,11 +476,13 @@ for _name in dir(np.ndarray):
 _ARITHMETIC = frozenset([f"__{side}{name}__" for name in {**_OPERATORS, **_OTHERS} for side in ("", "r", "i")])
 
 
+@writing
 def _mean(x: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False) -> Any:
     total = x.sum(axis, keepdims=keepdims)
     return total / (x.size / np.size(array_of(total)))
 
 
+@writing
 def _var(
     x: Any,
     axis: Any = None,
@@ -489,13 +492,15 @@ def _var(
     keepdims: bool = False,
     **options: Any,
 ) -> Any:
-    centred = x - _mean(x, axis, keepdims=True)
+    mean = options.get("mean")
+    centred = x - (_mean(x, axis, keepdims=True) if mean is None else mean)
     total = x._compute(np.multiply, "__call__", centred, centred).sum(axis, keepdims=keepdims)
     return total / (x.size / np.size(array_of(total)) - ddof)
 
 
-def _std(x: Any, *args: Any, **kwargs: Any) -> Any:
-    return x._compute(np.sqrt, "__call__", _var(x, *args, **kwargs))
+@writing
+def _std(x: Any, axis: Any = None, dtype: Any = None, out: Any = None, *args: Any, **kwargs: Any) -> Any:
+    return x._compute(np.sqrt, "__call__", _var(x, axis, dtype, None, *args, **kwargs))
 
 
 #: Methods that NumPy computes by others.

@@ -26,6 +26,7 @@ from funcgrad.numpy.masked import (
     to_mask,
     to_numpy,
     union,
+    writing,
 )
 
 
@@ -108,6 +109,7 @@ def _filled(a: Any, fill_value: Any = None) -> Any:
     return a.filled(fill_value) if isinstance(a, Masked) else fnp.asarray(a)
 
 
+@writing
 def _median(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: bool = False) -> Any:
     a = as_masked(a)
     if a._mask is None:

@@ -27,10 +27,9 @@ _MOST_VALUES = 3_000
 DATA = frozenset((bool, int, float, complex, str, bytes, NoneType, np.ndarray, np.ufunc, BuiltinFunctionType))
 _CONTAINERS: dict[type, Any] = {dict: dict.values, list: list.__iter__, tuple: tuple.__iter__, set: set.__iter__}
 _PACKAGES = frozenset(("numpy", "scipy", *NUMBER_MODULES))
-#: Types of values that run no code and choose no path, of values that may choose the path of a function, and both.
+#: Types of values that run no code and choose no path, and of values that may choose the path of a function.
 DATA_TYPES = frozenset((np.ndarray, np.float64, float, complex, tuple, list, dict, Tracer))
 _CHOOSING = (bool, type(None))
-_PLAIN = DATA_TYPES.union((*_CHOOSING, int, str))
 #: Flag of classes that a program made, see ``Py_TPFLAGS_HEAPTYPE`` in Python's C interface.
 _MADE = 1 << 9
 
@@ -56,6 +55,8 @@ def reachable(fun: Any) -> Iterator[Any]:
             waiting += [value.__func__, value.__self__]
         elif kind is type or issubclass(kind, type):
             waiting += _defined_in(value)
+        elif hasattr(kind, "apply_transform"):  # a transform: what it keeps between calls may hold whole modules
+            waiting += [value.fun, value.options]
         else:
             slots = slots_by_kind.get(kind)
             if slots is None:

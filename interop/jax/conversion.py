@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from funcgrad import backend, tree
-from funcgrad.core import describe, is_array, plain_value
+from funcgrad.core import describe, plain_value
 from funcgrad.errors import InputError
 from funcgrad.optional import import_jax
 
@@ -94,26 +94,13 @@ def results_on_host(leaves: Sequence[Any]) -> bool:
 
 @dataclass(slots=True, unsafe_hash=True)
 class Containers:
-    """Containers without their leaves. Calling a frame with leaves fills it. Frames with equal contents are equal.
-
-    Attributes:
-        spec: structure that funcgrad sees.
-        inner: for each leaf of ``spec``, its structure if only JAX knows the container, else None. Empty if all None.
-    """
+    """Containers without their leaves, of structure ``spec``. Calling them with leaves fills them."""
 
     spec: tree.PyTreeSpec
-    inner: tuple[Any, ...] = ()
 
     def __call__(self, *leaves: Any) -> Any:
         """Return the containers with these leaves."""
-        if not self.inner:
-            return tree.unflatten(self.spec, leaves)
-        rest = iter(leaves)
-        outer = [
-            next(rest) if one is None else one.unflatten([next(rest) for _ in range(one.num_leaves)])
-            for one in self.inner
-        ]
-        return tree.unflatten(self.spec, outer)
+        return tree.unflatten(self.spec, leaves)
 
     def apply(self, fun: Callable[..., Any], leaves: Sequence[Any]) -> Any:
         """Call ``fun`` with the positional and the keyword arguments that the containers hold with these leaves."""
@@ -123,7 +110,7 @@ class Containers:
 
 def unflattener(containers: Callable[..., Any]) -> Callable[[Sequence[Any]], Any]:
     """Return ``containers`` as a fast function of a list of leaves: after a run of XLA caches hold no Python code."""
-    if not isinstance(containers, Containers) or containers.inner:
+    if not isinstance(containers, Containers):
         return lambda leaves: containers(*leaves)
     spec = containers.spec
     if spec.is_leaf():
@@ -135,22 +122,10 @@ def unflattener(containers: Callable[..., Any]) -> Callable[[Sequence[Any]], Any
     return unflatten
 
 
-def flatten_with_jax(jax: Any, value: Any) -> tuple[list[Any], Containers]:
-    """Return the leaves of ``value`` and the containers around them, including containers that only JAX knows."""
+def flatten(value: Any) -> tuple[list[Any], Containers]:
+    """Return the leaves of ``value`` and the containers around them."""
     leaves, spec = tree.flatten(value)
-    if all(type(leaf) in HOST_TYPES or is_array(leaf) for leaf in leaves):
-        return leaves, Containers(spec)
-    found: list[Any] = []
-    inner: list[Any] = []
-    for leaf in leaves:
-        parts, structure = [leaf], None
-        if not is_array(leaf):
-            parts, structure = jax.tree_util.tree_flatten(leaf)
-            if jax.tree_util.treedef_is_leaf(structure):
-                structure = None
-        found += parts
-        inner.append(structure)
-    return found, Containers(spec, tuple(inner)) if any(one is not None for one in inner) else Containers(spec)
+    return leaves, Containers(spec)
 
 
 T = TypeVar("T")

@@ -13,7 +13,7 @@ import numpy as np
 from funcgrad import backend
 from funcgrad.core import describe, is_array, plain_value
 from funcgrad.errors import DeviceError, InputError
-from funcgrad.interop.jax.conversion import copied_to_jax, flatten_with_jax, to_numpy
+from funcgrad.interop.jax.conversion import copied_to_jax, flatten, to_numpy
 from funcgrad.kinds import linear
 from funcgrad.kinds.rules import Operation
 from funcgrad.optional import double_precision, import_jax
@@ -126,7 +126,7 @@ def device_put(tree_: PyTree, device: Any) -> PyTree:
     """
     jax = import_jax("device_put")
     to = find_device(jax, "device_put", device)
-    leaves, containers = flatten_with_jax(jax, tree_)
+    leaves, containers = flatten(tree_)
     for leaf in leaves:
         if not is_array(leaf):
             raise InputError(

@@ -18,7 +18,7 @@ from funcgrad.interop.jax.conversion import (
     Containers,
     as_views,
     copied_to_jax,
-    flatten_with_jax,
+    flatten,
     results_on_host,
     to_numpy,
 )
@@ -190,22 +190,19 @@ class Jitted(Transformed[P, Any]):  # noqa: D101  (it has that of Transformed)
 
     def _slow_path(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run any call: with static arguments, through outer transforms, on JAX arrays."""
-        jax = self._jax
         static, args, kwargs = self._static_arguments.split(args, kwargs)
-        leaves, containers = flatten_with_jax(jax, (args, kwargs))
+        leaves, containers = flatten((args, kwargs))
         for leaf in leaves:
             if not is_array(leaf):
                 self._refuse(leaf, args, kwargs)
         host = results_on_host(leaves)
         given, leaves = leaves, self._place_leaves(leaves, args)
         names = tuple([(name, trace.size) for name, trace in named_axes.get().items()])
-        key: Any = (
-            (static, containers, names) if static or names else containers if containers.inner else containers.spec
-        )
+        key: Any = (static, containers, names) if static or names else containers.spec
         program = self._programs.get(key)
         if program is None:
             program = self._programs.setdefault(key, self._make_program(static, containers, args, len(leaves)))
-        if self._allows_fast_path and not names and not containers.inner:
+        if self._allows_fast_path and not names:
             self._cache_fast_path((args, kwargs), given, program)
         call = Call(program, host)
         try:
@@ -230,7 +227,7 @@ class Jitted(Transformed[P, Any]):  # noqa: D101  (it has that of Transformed)
         fun = self._static_arguments.bind(SelfRebuilding(self.fun), static)
 
         def flat(*leaves: Any) -> tuple[list[Any], Any]:
-            return flatten_with_jax(self._jax, containers.apply(fun, leaves))
+            return flatten(containers.apply(fun, leaves))
 
         flags = self._static_arguments.flags_per_leaf(args, self._static_arguments.donated)
         donated = tuple([i for i, flag in enumerate(flags) if flag])
@@ -267,7 +264,7 @@ class Jitted(Transformed[P, Any]):  # noqa: D101  (it has that of Transformed)
         count = len(leaves)
 
         def flat(*values: Any) -> tuple[list[Any], Any]:
-            return flatten_with_jax(self._jax, closure(list(values[:count]), values[count:]))
+            return flatten(closure(list(values[:count]), values[count:]))
 
         call = Call(
             StagedProgram(self._jax, name_of(self.fun), flat), host and results_on_host([*leaves, *closure.captured])

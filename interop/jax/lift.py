@@ -17,7 +17,7 @@ import numpy as np
 from funcgrad import backend, tree
 from funcgrad.core import Primitive, Tracer, describe, is_array, plain_value
 from funcgrad.errors import StagingError
-from funcgrad.interop.jax.conversion import Containers, copied_to_jax, flatten_with_jax
+from funcgrad.interop.jax.conversion import Containers, copied_to_jax, flatten
 from funcgrad.interop.jax.paths import Subject, follow_paths
 from funcgrad.interop.jax.programs import Checks, Static, split_checks, with_checks
 from funcgrad.interop.jax.unknown import as_staging_errors, staging_error
@@ -146,7 +146,7 @@ def to_jax(fun: Callable[P, Any]) -> Callable[P, Any]:
 def run_lifted(fun: Callable[..., Any], options: None, args: Any, kwargs: Any) -> Any:
     """Run ``to_jax(fun)`` on these arguments."""
     jax = import_jax("to_jax")
-    leaves, containers = flatten_with_jax(jax, (args, kwargs))
+    leaves, containers = flatten((args, kwargs))
     return lifted(jax, lambda *found: containers.apply(fun, found), name=name_of(fun))(*leaves)
 
 
@@ -176,7 +176,7 @@ class _Result(Static):
 
 def _run(jax: Any, subject: Subject, fun: Callable[..., Any], args: tuple[Any, ...], watch: Watch | None = None) -> Any:
     """Call ``fun`` with trees of JAX values, on all paths that it may take."""
-    leaves, containers = flatten_with_jax(jax, args)
+    leaves, containers = flatten(args)
     unknown = [isinstance(leaf, jax.Array) and is_abstract([leaf]) for leaf in leaves]
 
     def run_once(given: Sequence[Any], watch: Watch | None) -> tuple[list[Any], Containers]:
@@ -185,7 +185,7 @@ def _run(jax: Any, subject: Subject, fun: Callable[..., Any], args: tuple[Any, .
             out = fun(*containers(*[_enter(jax, trace, leaf) for leaf in given]))
         finally:
             trace.close()
-        found, structure = flatten_with_jax(jax, out)
+        found, structure = flatten(out)
         return [trace.leave(leaf) for leaf in found], structure
 
     if not any(unknown):
@@ -200,9 +200,7 @@ def _run(jax: Any, subject: Subject, fun: Callable[..., Any], args: tuple[Any, .
     def run(*values: Any) -> Any:
         path = open_path.get()
         path.leaves, path.prepare = values, with_rules
-        found, structure = run_once(
-            merge_leaves(leaves, unknown, values), path.watch if watch is None else _both(path.watch, watch)
-        )
+        found, structure = run_once(merge_leaves(leaves, unknown, values), path.watch)
         if path.has_answered and any(isinstance(x, Tracer) for x in found):  # of a transform of funcgrad around
             raise staging_error(subject.call, subject.name)
         arrays = [is_array(x) for x in found]
@@ -215,14 +213,6 @@ def _run(jax: Any, subject: Subject, fun: Callable[..., Any], args: tuple[Any, .
     if checks is not None:
         results = [_nan_if_failed(jax, subject, x, checks) for x in results]
     return static.inner(*merge_leaves(static.others, static.arrays, results))
-
-
-def _both(one: Watch, other: Watch) -> Watch:
-    def watch(primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> None:
-        one(primitive, args, params)
-        other(primitive, args, params)
-
-    return watch
 
 
 def _nan_if_failed(jax: Any, subject: Subject, x: Any, checks: Checks) -> Any:

@@ -27,7 +27,7 @@ from funcgrad.interop.jax.conversion import (
     Containers,
     as_views,
     copied_to_jax,
-    flatten_with_jax,
+    flatten,
     results_on_host,
     to_numpy,
 )
@@ -471,7 +471,7 @@ def from_jax(fun: Callable[P, Any]) -> Callable[P, Any]:
 def run_from_jax(fun: Callable[..., Any], options: None, args: Any, kwargs: Any) -> Any:
     """Run ``from_jax(fun)`` on these arguments."""
     jax = import_jax("from_jax")
-    leaves, containers = flatten_with_jax(jax, (args, kwargs))
+    leaves, containers = flatten((args, kwargs))
     moving = [isinstance(x, (Tracer, np.ndarray, np.generic, jax.Array)) for x in leaves]
     given = [x for x, m in zip(leaves, moving, strict=True) if m]
     program = Program(jax, name_of(fun), _flat(jax, fun, containers, leaves, moving), compiled=False)

@@ -66,11 +66,6 @@ class Layout:
         self.size = start
         self.single = len(leaves) == 1 and self.spec.is_leaf()
 
-    @property
-    def complex(self) -> bool:
-        """Whether any leaf is complex."""
-        return any(slot.dtype.kind == "c" for slot in self.slots)
-
     def vector(self, params: PyTree, *, gradient: bool = False) -> Any:
         """Return the numbers of a tree with this layout as a vector; tracers give a tracer.
 

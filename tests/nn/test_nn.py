@@ -20,7 +20,7 @@ from operations.spec import array, positive, spread
 
 import funcgrad.nn as fnn
 import funcgrad.numpy as fnp
-from funcgrad import check_grads, grad, hessian, jacfwd, jacrev, jvp, tape, value_and_grad, vjp, vmap
+from funcgrad import check_grads, grad, hessian, jacfwd, jacrev, jit, jvp, tape, value_and_grad, vjp, vmap
 from funcgrad.errors import ConcretizationError, InputError, ShapeError
 from funcgrad.nn.operations import convolution, patches
 
@@ -127,6 +127,28 @@ def test_linear_of_lists_vectors_and_empty_arrays():
     loss = lambda k: fnp.sum(fnn.linear(x, k, bias) ** 3)
     same(hessian(loss)(kernel), hessian(lambda k: fnp.sum(apart(x, k, bias) ** 3))(kernel))
     same(jax.jit(lambda *args: fnn.linear(*args))(*LAYER), apart(*LAYER))
+
+
+@pytest.mark.parametrize("uses", [1, 3, 12])
+def test_linear_of_few_rows_in_recorded_programs(uses):
+    """Products of few rows are added up at the end, also where the gradient is recorded, as a sum of all uses."""
+    rows, kernel, bias = array(3, 40), array(40, 64, seed=1), array(64, seed=2)
+
+    def loss(layer, kernel, bias):
+        return sum(fnp.sum(fnp.tanh(layer(rows / (i + 1), kernel, bias)) ** 2) for i in range(uses))
+
+    def slope(grad, layer):
+        return grad(lambda k, b: loss(layer, k, b), (0, 1))
+
+    ours, theirs = slope(grad, fnn.linear), slope(jax.grad, apart)
+    recorded = jit(ours, backend="numpy")
+    for got, again, want in zip(ours(kernel, bias), recorded(kernel, bias), theirs(kernel, bias), strict=True):
+        same(got, want)
+        np.testing.assert_array_equal(again, got)
+    for i in (0, 1):
+        got = grad(lambda b, i=i: fnp.sum(ours(kernel, b)[i] ** 2))(bias)
+        want = jax.grad(lambda b, i=i: jnp.sum(theirs(kernel, b)[i] ** 2))(bias)
+        same(got, want, atol=1e-14 * abs(want).max())  # terms cancel
 
 
 @pytest.mark.parametrize("shapes", [((4, 2), (3, 2), (2,)), ((4, 3), (3, 2), (3,))])
@@ -350,6 +372,8 @@ CONVOLUTIONS = [
     ((5, 4, 2, 3), (2, 4, 2, 2), (1, 1), "VALID", None, None, ("HWCN", "OWIH", "CNWH"), 1, 1),
     ((1, 2, 3, 3, 4), (3, 2, 2, 1, 3), (1, 2, 1), "SAME", None, None, None, 1, 1),
     ((3, 2), (4, 2), (), "VALID", None, None, None, 1, 1),
+    ((8, 2, 18, 18), (3, 2, 3, 3), (1, 1), "SAME", None, None, None, 1, 1),  # many places
+    ((8, 4, 33, 35), (4, 2, 3, 2), (2, 2), "VALID", None, (1, 2), None, 2, 1),
 ]
 TRANSPOSED = [
     ((2, 4, 3), (3, 3, 2), 2, "SAME", None, False),

@@ -126,7 +126,26 @@ def other_operands(x):
     return (np.exp(-x[x > 0] * x[1]) / x[3]).sum() + (x[2] - x[x < 0]).sum() + scipy.special.erf(x[x > 0]).sum()
 
 
+def conditions(x):
+    part = x[x > 0]
+    return np.where(np.all(part > 0.25) & np.any(part > 1.5), part.sum(), np.sum(a=part**2)) * x[0]
+
+
+def rounded(x):
+    part = x[x > 0]
+    whole, rest = divmod(part, 0.4)
+    return (np.round(part, 1) * part + part.round() * rest + whole * part).sum() + np.mean(a=part)
+
+
+def no_rows(x):
+    none = x[:0]
+    return none[none > 0].sum() + x[0]
+
+
 PROGRAMS = [
+    conditions,
+    rounded,
+    no_rows,
     added,
     written,
     written_by_other_mask,
@@ -226,6 +245,11 @@ def test_masks_that_differ_are_refused(run):
         lambda x: x[x > 0].reshape(-1, 1).sum(),
         lambda x: fnp.cumprod(x[x > 0]).sum(),
         lambda x: np.outer(x, x)[x > 0].cumsum(),
+        lambda x: x[x > 0][[0]].sum(),
+        lambda x: x[x > 0][1:].sum(),
+        lambda x: 1.0 if x[x > 0] else 2.0,
+        lambda x: float(x[x > 0]),
+        lambda x: np.average(np.outer(x, x)[x > 0], weights=np.outer(x, x)).sum(),
     ],
 )
 def test_uses_that_need_the_length_are_refused(fun):

@@ -410,7 +410,19 @@ def functions_of_numpy(x):
     return sum((part**2).sum() * part.rate for part in made)
 
 
+def written_statistics(x):
+    """Write the mean, the variance and the deviation of an array that computes by ufuncs of its own."""
+    table = np.outer(x, x).view(Info)
+    means, variances, deviations = (np.zeros(3).view(Info) for _ in range(3))
+    np.mean(table, axis=0, out=means)
+    table.var(0, None, variances, 1)
+    table.std(axis=1, out=deviations)
+    about = np.asarray(np.var(table, axis=0, mean=np.ones((1, 3))))
+    return np.asarray(means) @ np.asarray(variances) + (np.asarray(deviations) ** 2).sum() + about.sum()
+
+
 PROGRAMS = {
+    "written_statistics": written_statistics,
     "written_by_ufuncs": written_by_ufuncs,
     "written_by_functions": written_by_functions,
     "sums_by_ufuncs_of_its_own": sums_by_ufuncs_of_its_own,

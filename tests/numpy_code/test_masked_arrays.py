@@ -45,7 +45,7 @@ def unmasked(x):
 def no_mask_at_all(x):
     m, square = ma.array(x), ma.array(np.outer(x, x))
     spread = m.var(ddof=1) + ma.std(m) + square.var(axis=0, keepdims=True).sum()
-    spread = spread + (np.modf(m)[0] * x).sum()
+    spread = spread + (np.modf(m)[0] * x).sum() + m.var(mean=x[0])
     return spread + m.compressed() @ x + np.copy(m)[0] ** 2 + np.add.reduce(m) * np.multiply.outer(m, m)[0, 1]
 
 
@@ -169,7 +169,17 @@ def written_results(x):
     least = np.zeros(2)
     table(x).min(1, least)
     greatest = np.take_along_axis(x.reshape(2, 3), table(x).argmax(axis=1, keepdims=True), 1)
-    return total @ total + (m**3).sum() + least @ np.array([1.0, 3.0]) + (greatest**2).sum()
+    middle, limited = ma.zeros(3), ma.zeros((2, 3))
+    ma.median(table(x), axis=0, out=middle)
+    table(x).clip(0.5, 2.0, out=limited)
+    return (
+        total @ total
+        + (m**3).sum()
+        + (middle**2).sum()
+        + (limited**2).sum()
+        + least @ np.array([1.0, 3.0])
+        + (greatest**2).sum()
+    )
 
 
 def masks_changed_afterwards(x):

@@ -22,6 +22,13 @@ def cube(x):
     return sp.coo_array((x, tuple(PLACES)), shape=(2, 2, 3))
 
 
+def written_sums(a):
+    sums, means = np.zeros((2, 3)), np.zeros((2, 2))
+    a.sum(axis=1, out=sums)
+    a.mean(axis=2, out=means)
+    return sums[:, :2] @ means
+
+
 PROGRAMS = {
     "expanded": lambda x: sp.expand_dims(vector(x), axis=0),
     "expanded to three axes": lambda x: sp.expand_dims(sp.coo_array((x, EYE)), axis=-2),
@@ -31,6 +38,9 @@ PROGRAMS = {
     "of an array": lambda x: sp.coo_array(x) + sp.csr_array(x) * 2.0 - CONSTANT,
     "values": lambda x: sp.coo_array(x).data + vector(x).coords[0],
     "repeated places": lambda x: sp.coo_array((x, (np.array([0, 2, 2, 3]),))),
+    "powers of repeated places": lambda x: (
+        sp.coo_array((x, (np.array([0, 2, 2, 3]),))).power(2) + abs(sp.coo_array((x - 1.2, (np.array([0, 2, 2, 3]),))))
+    ),
     "products": lambda x: CONSTANT.multiply(sp.coo_array(x)) + sp.coo_array(x) * CONSTANT * x[0],
     "constants": lambda x: (CONSTANT * x[0] + sp.csr_array(np.array([0.0, 1.0, 0.0, 2.0])) / x[1]) - x,
     "inner products": lambda x: (
@@ -45,6 +55,10 @@ PROGRAMS = {
     "sums": lambda x: cube(x).sum(axis=0),
     "largest": lambda x: cube(x).max(axis=0) + cube(x).min(axis=(0, 2)).sum(),
     "means": lambda x: cube(x).mean(axis=(0, 2)) + cube(x).mean(),
+    "means along the first axis": lambda x: cube(x).mean(axis=0) ** 2,
+    "written sums": lambda x: written_sums(cube(x)),
+    "compared": lambda x: (cube(x) > 0.2) * x[0] + (cube(x) != 0) * x[1] + (cube(x) != cube(x**2)) * x[2],
+    "columns first": lambda x: cube(x).reshape(4, 3, order="F").power(3, dtype=float),
     "contracted": lambda x: cube(x).tensordot(np.arange(6.0).reshape(2, 3), axes=2),
     "contracted with sparse": lambda x: cube(x).tensordot(vector(x)[:3], axes=1),
     "rows": lambda x: sum(
@@ -57,6 +71,7 @@ if not at_least(scipy, "1.17.0"):  # older versions have no such functions, indi
     for newer in (
         *("expanded", "expanded to three axes", "expanded constants", "inner products", "reshaped", "elements"),
         *("transposed", "exchanged", "sums", "largest", "means", "contracted with sparse", "rows", "row and column"),
+        *("means along the first axis", "written sums", "compared"),
     ):
         del PROGRAMS[newer]
 

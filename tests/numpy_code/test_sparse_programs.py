@@ -311,6 +311,31 @@ def filled_graphs(x):
     return np.array(found) @ np.arange(6.0) + csgraph.yen(A, 0, 2, 1).sum() * x[0]
 
 
+def written_sums(x):
+    sums, means = np.asmatrix(np.zeros((1, 4))), np.asmatrix(np.zeros((4, 1)))
+    graph(x).sum(axis=0, out=sums)
+    return (graph(x).mean(axis=1, out=means) * sums).sum() + (sums * means)[0, 0] ** 2
+
+
+def filled_and_changed(x):
+    """Compare, resize and raise to powers what a program has filled."""
+    total = 0.0
+    for kind in FILLED:
+        A = kind((3, 3))
+        A[0, 0], A[1, 2], A[2, 1], A[0, 2] = x[0], -x[1], 2.0, x[0] * x[1]
+        total += ((A != 0) * x[0]).sum() + ((A == 2.0) * x[1]).sum() + ((A > 0.5) * x[1]).sum() + abs(A).sum() ** 2
+        total += (A**2).sum()
+        A.resize((2, 4))
+        total += (A * x[1]).sum() * A.shape[1]
+    return total
+
+
+def repeated_places(x):
+    """Convert a matrix with two values at a place to a form that has one."""
+    A = sparse.coo_array((np.array([x[0], x[1], x[0] * x[1]]), ([0, 0, 1], [1, 1, 0])), shape=(2, 2))
+    return A.tobsr().nnz * x[0] + (A.tobsr().tocsr().data ** 2).sum()
+
+
 GRAPHS = {
     "eliminated zeros": eliminated_zeros,
     "empty system": empty_system,
@@ -325,6 +350,9 @@ GRAPHS = {
     "matrices": matrices,
     "constant sums": constant_sums,
     "written matrices": written_matrices,
+    "written sums": written_sums,
+    "filled and changed": filled_and_changed,
+    "repeated places": repeated_places,
     "rows and columns": rows_and_columns,
     "products of kinds": products_of_kinds,
     "stored elements of dense": stored_of_dense,

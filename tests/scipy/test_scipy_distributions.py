@@ -160,6 +160,20 @@ def test_expectations_with_vanishing_density():
     agree(grad(f), np.stack([p, 1.3 * p]))
 
 
+@pytest.mark.parametrize("options", [{"points": [0.7]}, {"weight": "cos", "wvar": 1.5}], ids=["points", "weight"])
+def test_expectations_in_terms_of_the_variable(options):
+    """Options of ``quad`` that name points or a weight of the variable itself."""
+
+    def f(p):
+        return scipy.stats.norm.expect(
+            lambda t: np.abs(t - p[0]) ** 3, loc=p[1], scale=p[2], lb=-2.0, ub=2.5, **options
+        )
+
+    p = np.array([0.6, 0.2, 0.9])
+    np.testing.assert_allclose(grad(f)(p), differences(f, p, 1e-4), rtol=1e-6)
+    np.testing.assert_allclose(jacrev(grad(f))(p), differences(grad(f), p, 1e-4), rtol=1e-5, atol=1e-7)
+
+
 def test_expectations_with_moving_ends():
     """Check second derivatives in location and scale: at the end that moves, the density has an infinite slope."""
     f = lambda p: scipy.stats.gamma(p[0], p[1], p[2]).expect(lambda x: x**2)

@@ -817,6 +817,7 @@ def test_limits_that_an_interior_point_method_does_not_reach(limits, slope):
     assert vmap(found)(np.zeros((0, 2))).shape == (0, 2)
 
 
+@pytest.mark.filterwarnings("ignore:delta_grad == 0.0:UserWarning")  # of SciPy, at the solution
 @pytest.mark.parametrize(
     "given",
     [

@@ -305,7 +305,7 @@ def _references_of_function(x: FunctionType, own_packages: frozenset[str]) -> It
         yield _Reference("{h}.cell_contents", cell, immutable=library)
     yield from _fixed_references(*(x.__defaults__ or ()), *((x.__kwdefaults__,) if x.__kwdefaults__ else ()))
     if not library:  # reloaders replace the code and the defaults of a function
-        yield _Reference("{h}.__code__", x)
+        yield _Reference("{h}.__code__", x, settles=hasattr(x, "primitive"))  # compiled in the first call
         yield from (_Reference(f"{{h}}.{name}", x) for name in ("__defaults__", "__kwdefaults__") if getattr(x, name))
         names, known = _names_used(x.__code__), x.__globals__
         if not _EVALUATING.isdisjoint(names):

@@ -12,6 +12,7 @@ import copy
 import dis
 import functools
 import inspect
+import keyword
 import re
 import sys
 from collections.abc import Sequence
@@ -127,6 +128,11 @@ class Bundle:
         node = _syntax_tree(fun, hint)
         name = f"_{fun.__code__.co_name.strip('<>_')}_{len(self.lines)}"
         self.lines.append("")  # reserves the name
+        node.args.defaults = [self._syntax_tree_of(x, hint) for x in fun.__defaults__ or ()]
+        known = fun.__kwdefaults__ or {}
+        node.args.kw_defaults = [
+            self._syntax_tree_of(known[arg.arg], hint) if arg.arg in known else None for arg in node.args.kwonlyargs
+        ]
         scope = self._scope(fun, hint)
         words = ", ".join([f"{k}={v}" for k, v in scope.items()])
         if isinstance(node, ast.Lambda):
@@ -136,6 +142,9 @@ class Bundle:
         inner = "\n".join("    " + line for line in body.splitlines())
         self.lines.append(f"def {name}({', '.join(scope)}):\n{inner}\n    return {own}\n\n{name} = {name}({words})")
         return name
+
+    def _syntax_tree_of(self, value: Any, hint: str) -> ast.expr:
+        return ast.parse(self.text(value, hint), mode="eval").body
 
     def _scope(self, fun: FunctionType, hint: str) -> dict[str, str]:
         """Return expressions for the names that a function uses from outside."""
@@ -254,7 +263,7 @@ def _syntax_tree(fun: FunctionType, hint: str) -> Any:
         if fits and [a.arg for a in (*node.args.args, *node.args.kwonlyargs)] == arguments:
             found.append(node)
     if len(found) > 1:
-        found = [node for node in found if node.lineno == code.co_firstlineno and _has_same_code(node, code)]
+        found = [node for node in found if node.lineno == code.co_firstlineno and _has_same_code(node, code)][:1]
     if len(found) != 1:
         raise _refusal(hint, "its source cannot be told from others on one line")
     return copy.deepcopy(found[0])  # writing changes the tree
@@ -267,8 +276,9 @@ def _functions_in(source: str) -> list[ast.FunctionDef | ast.Lambda]:
 
 
 def _has_same_code(node: Any, code: CodeType) -> bool:
-    made = compile(ast.Expression(node), "<lambda>", "eval").co_consts[0]
-    return bool(made.co_code == code.co_code and made.co_names == code.co_names)
+    consts = compile(ast.Expression(node), "<lambda>", "eval").co_consts  # defaults come first
+    made = next(part for part in consts if isinstance(part, CodeType))
+    return bool((made.co_code, made.co_names, made.co_consts) == (code.co_code, code.co_names, code.co_consts))
 
 
 _HEAD = '''"""{name}: recorded by funcgrad, written for NumPy.
@@ -330,7 +340,8 @@ def module_text(name: str, recorded: Sequence[tuple[Any, Any]]) -> str:
         raise InputError(
             "save: nothing has been recorded, got no program. Call the function once, with what it is for."
         )
-    name = re.sub(r"\W", "_", name).strip("_") or "function"
+    name = re.sub(r"\W", "_", name).strip("_")
+    name = name if name.isidentifier() and not keyword.iskeyword(name) else "function"
     bundle = Bundle()
     parts = [_path_text(n, form, variant, bundle) for n, (form, variant) in enumerate(recorded)]
     paths = ", ".join([f"_path_{n}" for n in range(len(recorded))])

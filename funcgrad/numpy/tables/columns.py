@@ -243,8 +243,9 @@ class TracedColumn(pd.api.extensions.ExtensionArray):  # type: ignore[misc]
         return TracedColumn(fnp.where(np.cumsum(there) > 0, found, np.nan))
 
     def map(self, mapper: Any, na_action: Any = None) -> Any:
-        """Apply a function to each number."""
-        found = _as_objects([mapper(x) for x in self.held._val])
+        """Apply a function to each number; with ``na_action="ignore"`` missing ones stay missing."""
+        kept = self.isna() if na_action == "ignore" else np.zeros(len(self), bool)
+        found = _as_objects([x if stays else mapper(x) for x, stays in zip(self.held._val, kept, strict=True)])
         made = traced_column_of(pd.Series(found))
         return found if made is None else made
 

@@ -9,7 +9,10 @@ from typing import Any
 
 import funcgrad.numpy as fnp
 from funcgrad.core import Tracer
+from funcgrad.errors import ConversionError
+from funcgrad.numpy.plain_values.hints import user_line
 from funcgrad.numpy.tables.columns import TracedColumn, traced_column_of
+from funcgrad.numpy.tables.windows import PAIRING
 
 pd: Any = import_module("pandas")
 _groups: Any = import_module("pandas.core.groupby.generic")
@@ -35,7 +38,10 @@ class _Groups:
 
     def quantile(self, q: Any = 0.5, interpolation: str = "linear", numeric_only: bool = False) -> Any:
         """Return a quantile of each group; for a list, one of each."""
-        return self.apply(lambda part: part.quantile(q, interpolation=interpolation))  # type: ignore[attr-defined]
+        options = {"numeric_only": True} if numeric_only else {}  # which a series does not know
+        return self.apply(  # type: ignore[attr-defined]
+            lambda part: part.quantile(q, interpolation=interpolation, **options)
+        )
 
     def filter(self, func: Any, *args: Any, **kwargs: Any) -> Any:
         """Return the rows of the groups for which a condition holds: in a ``vmap`` one that all examples share."""
@@ -109,10 +115,14 @@ class _GroupWindows:
         return partial(self._compute, name)
 
     def _compute(self, name: str, *args: Any, **kwargs: Any) -> Any:
+        if name in PAIRING and (*args, kwargs.get("other"))[0] is not None:
+            raise ConversionError(
+                f"groups.{name}: pandas pairs groups with the rows of another table in its own way{user_line()}. Take "
+                f"groups.apply(lambda part: part.rolling(5).{name}(other.loc[part.index])), or put both into one table."
+            )
         parts = self.groups.parts()
         found = [getattr(self.begin(part), name)(*args, **kwargs) for _, part in parts]
-        names = [*self.groups._grouper.names, *self.groups.obj.index.names]
-        return pd.concat(found, keys=[key for key, _ in parts], names=names)
+        return pd.concat(found, keys=[key for key, _ in parts], names=self.groups._grouper.names)
 
 
 def with_traced_groups(groups: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from functools import cache, partial
 from importlib import import_module
@@ -15,6 +16,9 @@ from funcgrad.numpy.tables.columns import TracedColumn, attempt, column_values, 
 from funcgrad.optional import import_scipy
 
 pd: Any = import_module("pandas")
+_of_pairs = import_module("pandas.core.window.common").flex_binary_moment
+#: Methods that pair the columns of a frame with those of another.
+PAIRING = frozenset(("corr", "cov"))
 
 
 class _TableWindows:
@@ -42,7 +46,27 @@ class _TableWindows:
                 f"windows of traced values have no {name!r}. Take windows of series.to_numpy() with "
                 "funcgrad.numpy.lib.stride_tricks.sliding_window_view."
             )
-        return partial(self._of_columns, name) if self.table.ndim == 2 else partial(compute, self)
+        by_columns = self.table.ndim == 2 and name not in PAIRING
+        return partial(self._of_columns, name) if by_columns else partial(compute, self)
+
+    def _cov(self, *args: Any, **kwargs: Any) -> Any:
+        return self._paired("_covariances", *args, **kwargs)
+
+    def _corr(self, *args: Any, **kwargs: Any) -> Any:
+        return self._paired("_correlations", *args, **kwargs)
+
+    def _paired(self, method: str, other: Any = None, pairwise: Any = None, *args: Any, **kwargs: Any) -> Any:
+        """Call ``method`` with pairs of columns, all pairs if ``pairwise``; a frame alone is paired with itself."""
+        kwargs.pop("numeric_only", None)
+        if other is None:
+            other, pairwise = self.table, pairwise in (None, True)
+
+        def of_pair(x: Any, y: Any) -> Any:
+            windows = copy.copy(self)
+            windows.table = x
+            return getattr(windows, method)(y, *args, **kwargs).rename(None)
+
+        return _of_pairs(self.table, other, of_pair, pairwise=bool(pairwise))
 
     def _reduction(self, name: str) -> Callable[..., Any] | None:
         """Return a method of this name, not defined in the class."""
@@ -124,13 +148,11 @@ class Windows(_TableWindows):
             found.append(np.nan if missing[i:j].any() and shared_truth(fnp.isnan(one)) else one)
         return self._labelled(fnp.asarray(found), step)
 
-    def _cov(self, other: Any = None, pairwise: Any = None, ddof: int = 1, **kwargs: Any) -> Any:
-        pair = [self.table, self.table if other is None else other.reindex(self.table.index)]
-        return self._reduce(_covariance, pair, (ddof,), {}).rename(None)
+    def _covariances(self, other: Any, ddof: int = 1) -> Any:
+        return self._reduce(_covariance, [self.table, other], (ddof,), {})
 
-    def _corr(self, other: Any = None, pairwise: Any = None, **kwargs: Any) -> Any:
-        pair = [self.table, self.table if other is None else other.reindex(self.table.index)]
-        return self._reduce(_correlation, pair, (), {}).rename(None)
+    def _correlations(self, other: Any, ddof: int = 1) -> Any:  # ``ddof`` cancels
+        return self._reduce(_correlation, [self.table, other], (), {})
 
 
 def with_traced_results(windows: Any, traced: Windows) -> Any:
@@ -354,18 +376,16 @@ class DecayingWindows(_TableWindows):
         root = fnp.sqrt(fnp.where(enough & ~first, found, 1.0))
         return self._labelled(fnp.where(enough, fnp.where(first, 0.0, root), np.nan))
 
-    def _cov(self, other: Any = None, pairwise: Any = None, bias: bool = False, **kwargs: Any) -> Any:
-        other = self.table if other is None else other.reindex(self.table.index)
+    def _covariances(self, other: Any, bias: bool = False) -> Any:
         found, enough = self._moment(self.table, other, bias)
-        return self._labelled(fnp.where(enough, found, np.nan)).rename(None)
+        return self._labelled(fnp.where(enough, found, np.nan))
 
-    def _corr(self, other: Any = None, pairwise: Any = None, **kwargs: Any) -> Any:
-        x, y = self.table, self.table if other is None else other.reindex(self.table.index)
-        both = ~(x.isna() | y.isna()).to_numpy()
-        x, y = x.where(both), y.where(both)
+    def _correlations(self, y: Any) -> Any:
+        both = ~(self.table.isna() | y.isna()).to_numpy()
+        x, y = self.table.where(both), y.where(both)
         (xx, enough), (yy, _), (xy, _) = [self._moment(a, b, True) for a, b in ((x, x), (y, y), (x, y))]
         enough &= np.cumsum(both) > 1
-        return self._labelled(fnp.where(enough, xy / fnp.sqrt(fnp.where(enough, xx * yy, 1.0)), np.nan)).rename(None)
+        return self._labelled(fnp.where(enough, xy / fnp.sqrt(fnp.where(enough, xx * yy, 1.0)), np.nan))
 
 
 #: How many rows one matrix of weights covers.

@@ -265,9 +265,6 @@ class Record(Proxy):
     def __eq__(self, other: object) -> Any:
         return self.as_array() == _array_of(other)
 
-    def __ne__(self, other: object) -> Any:
-        return self.as_array() != _array_of(other)
-
     def __iter__(self) -> Iterator[Any]:
         return (self[name] for name in self.dtype.names)
 

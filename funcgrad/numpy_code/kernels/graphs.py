@@ -112,8 +112,6 @@ def _path_lengths(weights: _Weights, lengths: Any, before: Any, directed: bool) 
         ends.append(nodes)
         nodes = previous
     path = np.concatenate(paths)
-    if not path.size:
-        return lengths
     edges = weights.of(np.concatenate(starts), np.concatenate(ends), directed)
     total = fnp.zeros(table.size, edges.dtype)
     fnp.add.at(total, path, edges)

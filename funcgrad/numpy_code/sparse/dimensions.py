@@ -12,6 +12,7 @@ import numpy as np
 
 import funcgrad.numpy as fnp
 from funcgrad.numpy_code.conversions import is_traced
+from funcgrad.numpy_code.own import known_value
 from funcgrad.numpy_code.sparse.recognition import sparse_class
 
 
@@ -76,19 +77,19 @@ class CoordinateArray:
         order = np.arange(self.ndim)[::-1] if axes is None else np.asarray(axes) % self.ndim
         return CoordinateArray(self.data, [self.coords[i] for i in order], [self._shape[i] for i in order])
 
-    def reshape(self, *shape: Any, **kwargs: Any) -> Any:
+    def reshape(self, *shape: Any, order: Any = "C", copy: bool = False) -> Any:
         """Return the values in the same order with another shape."""
         shape = np.empty(self._shape, bool).reshape(*shape).shape
-        flat = np.ravel_multi_index(self.coords, self._shape)
-        return sparse_of(self.data, np.unravel_index(flat, shape), shape)
+        flat = np.ravel_multi_index(self.coords, self._shape, order=order)
+        return sparse_of(self.data, np.unravel_index(flat, shape, order), shape)
 
-    def sum(self, axis: Any = None, **kwargs: Any) -> Any:
-        """Return the sum of the values, or a sparse array of sums along an axis."""
-        return self._reduced("sum", axis)
+    def sum(self, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+        """Return the sum of the values, or a dense array of sums along axes."""
+        return self.toarray().sum(axis, dtype, out)
 
-    def mean(self, axis: Any = None, **kwargs: Any) -> Any:
-        """Return the mean of all elements, or a sparse array of means along an axis."""
-        return self.sum(axis) * (1.0 / np.prod([self._shape[i] for i in np.atleast_1d(axis)] if axis else self._shape))
+    def mean(self, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+        """Return the mean of all elements, or a dense array of means along axes."""
+        return self.toarray().mean(axis, dtype, out)
 
     def max(self, axis: Any = None, **kwargs: Any) -> Any:
         """Return the largest element, or a sparse array of the largest along an axis."""
@@ -115,13 +116,18 @@ class CoordinateArray:
 
     def power(self, n: Any, dtype: Any = None) -> Any:
         """Return the powers of the values."""
-        return CoordinateArray(self.data**n, self.coords, self._shape)
+        whole = self.summed() if dtype is None else self.summed().astype(dtype)
+        return CoordinateArray(whole.data**n, whole.coords, self._shape)
 
     __pow__ = power
 
     def dot(self, other: Any) -> Any:
         """Return the matrix product."""
         return self @ other
+
+    def summed(self) -> Any:
+        """Return the array with one value for each place."""
+        return sparse_where(self.toarray(), self.stored())
 
     def tensordot(self, other: Any, axes: Any = 2) -> Any:
         """Return the sums of products along the given axes, a number or a sparse array."""
@@ -149,7 +155,8 @@ class CoordinateArray:
         return self * -1.0
 
     def __abs__(self) -> Any:
-        return CoordinateArray(abs(self.data), self.coords, self._shape)
+        whole = self.summed()
+        return CoordinateArray(abs(whole.data), whole.coords, self._shape)
 
     def __getitem__(self, key: Any) -> Any:
         found = self.toarray()[key]
@@ -175,6 +182,20 @@ def _sum_operator(name: str, right: bool = False) -> Callable[..., Any]:
 for _name in ("add", "sub"):
     setattr(CoordinateArray, f"__{_name}__", _sum_operator(_name))
     setattr(CoordinateArray, f"__r{_name}__", _sum_operator(_name, right=True))
+
+
+def _comparison(name: str) -> Callable[..., Any]:
+    """Return a comparison of the elements, which returns SciPy's array of truth values."""
+    apply = getattr(operator, name)
+
+    def compare(self: CoordinateArray, other: Any) -> Any:
+        return self.type_of(self)(known_value(apply(self.toarray(), dense_of(other)), name))
+
+    return compare
+
+
+for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
+    setattr(CoordinateArray, f"__{_name}__", _comparison(_name))
 
 
 def _is_sparse(x: Any) -> bool:

@@ -347,6 +347,12 @@ class FillableMatrix:
         rows, columns, values = changes_module().on_diagonal(values, k, self.matrix.shape)
         self[rows, columns] = values
 
+    def resize(self, *shape: Any) -> None:
+        """Change the shape in place, and drop the elements outside of it."""
+        self.matrix.resize(*shape)
+        rows, columns = self.matrix.shape
+        self.traced_values = {(i, j): x for (i, j), x in self.traced_values.items() if i < rows and j < columns}
+
     def get(self, key: Any, default: Any = 0.0) -> Any:
         """Return the element at ``key``, or ``default`` if there is none, as ``dok_matrix.get`` does."""
         return self.traced_values[key] if key in self.traced_values else self.matrix.get(key, default)
@@ -383,7 +389,10 @@ def _operator_of_csr(name: str) -> Callable[..., Any]:
     return lambda self, *others: function(self.as_csr(), *others)
 
 
-for _name in ("add", "sub", "mul", "matmul", "truediv", "neg", "radd", "rsub", "rmul", "rmatmul"):
+_COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
+for _name in ("add", "sub", "mul", "matmul", "truediv", "neg", "radd", "rsub", "rmul", "rmatmul", "abs", "pow"):
+    setattr(FillableMatrix, f"__{_name}__", _operator_of_csr(_name))
+for _name in _COMPARISONS:
     setattr(FillableMatrix, f"__{_name}__", _operator_of_csr(_name))
 
 
@@ -414,7 +423,7 @@ def _redirected_if_traced(name: str) -> Callable[..., Any]:
     return method
 
 
-for _name in ("add", "sub", "mul", "truediv", "neg", "abs", "pow", "getitem", "eq", "ne", "lt", "le", "gt", "ge"):
+for _name in ("add", "sub", "mul", "truediv", "neg", "abs", "pow", "getitem", *_COMPARISONS):
     setattr(ConstantMatrix, f"__{_name}__", _operator(_name))
 for _name in ("add", "sub", "mul"):
     setattr(ConstantMatrix, f"__r{_name}__", _operator(_name, right=True))
@@ -658,7 +667,7 @@ def _other_conversion(wanted: str) -> Callable[..., Any]:
         if kind is theirs:
             return self.copy() if copy else self
         if kind.__name__ not in FILLABLE_CLASSES:
-            return _in_format(theirs, wanted, self.copy())
+            return _in_format(theirs, wanted, self.summed().copy())
         made, whole = FillableMatrix(kind(self.shape)), self.summed()
         for *place, value in zip(*whole.places(), whole.values, strict=True):
             made[tuple(place)] = value

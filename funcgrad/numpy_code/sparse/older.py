@@ -21,6 +21,21 @@ def _as_slice(k: Any, n: int) -> Any:
     return slice(range(n)[k], range(n)[k] + 1) if isinstance(k, (int, np.integer)) else k
 
 
+def _with_matrix(plain: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the method ``sum`` or ``mean``, whose result along an axis is a matrix."""
+
+    def total(self: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+        found = plain(self, axis)
+        found = found if dtype is None else found.astype(dtype)
+        found = found if axis is None else Matrix(fnp.expand_dims(found, axis))
+        if out is None:
+            return found
+        out[...] = found
+        return out
+
+    return total
+
+
 def older_class_methods(methods: dict[str, Any], base: Any) -> dict[str, Any]:
     """Return the operators of the older classes, and their methods that return a ``numpy.matrix``."""
     multiply, product, turned, item = [
@@ -35,16 +50,6 @@ def older_class_methods(methods: dict[str, Any], base: Any) -> dict[str, Any]:
     def times(self: Any, x: Any) -> Any:
         found = multiply(self, x) if is_number(x) else product(self, x)
         return matrix(found) if type(x) is Matrix else found
-
-    def summed(name: str) -> Callable[..., Any]:
-        plain = getattr(base, name)
-
-        def total(self: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
-            found = plain(self, axis)
-            found = found if dtype is None else found.astype(dtype)
-            return found if axis is None else Matrix(fnp.expand_dims(found, axis))
-
-        return total
 
     def index(name: str) -> Callable[..., Any]:
         plain = methods[name]
@@ -84,7 +89,7 @@ def older_class_methods(methods: dict[str, Any], base: Any) -> dict[str, Any]:
         "getH": lambda self: self.conj().T,
         "H": property(lambda self: self.conj().T),
         "get_shape": lambda self: self.shape,
-        "mean": summed("mean"),
-        "sum": summed("sum"),
+        "mean": _with_matrix(base.mean),
+        "sum": _with_matrix(base.sum),
         "todense": lambda self, *_: Matrix(base.toarray(self)),
     }

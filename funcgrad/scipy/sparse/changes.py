@@ -49,9 +49,7 @@ def on_diagonal(values: Any, k: int, shape: tuple[int, int]) -> tuple[Any, Any, 
 
 def set_at(values: Any, at: Any, new: Any) -> Any:
     """Return ``values`` with ``new`` at the indices ``at``, written in place or, if that is impossible, in a copy."""
-    if type(values) is np.ndarray and isinstance(new, Tracer):
-        values = fnp.copy(values)
-    if not isinstance(values, (np.ndarray, Tracer)):
+    if not isinstance(values, Tracer) and not type(values) is type(new) is np.ndarray:
         return fnp.at(values)[at].set(new)
     target: Any = values
     target[at] = new
@@ -265,8 +263,9 @@ class InPlaceMethods:
 
     def _note(self, places: Any, values: Any) -> None:
         """Remember the positions at which constant zeros are written, and forget those of other values."""
-        is_zero = not isinstance(values, Tracer) or is_buffer(values)
-        zero = np.asarray(values == 0) if is_zero else np.zeros(len(places), bool)
+        held = values._val if is_buffer(values) else values
+        is_constant = not isinstance(held, Tracer) and not backend.is_jax_tracer(held)
+        zero = np.asarray(held == 0) if is_constant else np.zeros(len(places), bool)
         self.cleared = np.union1d(np.setdiff1d(self.cleared, places), places[zero])
 
     def __imul__(self, other: Any) -> Any:

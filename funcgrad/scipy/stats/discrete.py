@@ -17,7 +17,7 @@ from funcgrad.scipy.stats.distribution import Discrete
 
 __all__ = ["bernoulli", "betabinom", "binom", "geom", "nbinom", "poisson"]
 
-log, log1p = fnp.log, fnp.log1p
+log = fnp.log
 
 
 def _is_share(p: Any) -> Any:

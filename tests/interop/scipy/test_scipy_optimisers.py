@@ -232,6 +232,14 @@ def test_callback_with_an_intermediate_result():
     close(seen[-1].fun, bowl(seen[-1].x))
 
 
+def test_callback_of_a_method_that_reports_only_the_point():
+    """SciPy then gives the point in place of the result."""
+    seen = []
+    minimize(bowl, line(), method="TNC", callback=lambda intermediate_result: seen.append(intermediate_result))
+    assert seen
+    assert all(type(p) is Line and p.slope.shape == (1, 2) for p in seen)
+
+
 def test_callback_stops_iteration():
     def enough(p):
         raise StopIteration

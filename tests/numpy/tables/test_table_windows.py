@@ -45,6 +45,18 @@ WINDOWS = {
     "correlation": lambda t: column(t).rolling(4, min_periods=3).corr(OTHER),
     "covariance": lambda t: column(t).expanding(3).cov(OTHER),
     **{
+        f"{name}, {kind}": lambda t, name=name, begin=begin: getattr(begin(t), name)()
+        for name in ("cov", "corr")
+        for kind, begin in (
+            ("rolling", lambda t: t.rolling(4, 3)),
+            ("expanding", lambda t: t.expanding(3)),
+            ("ewm", lambda t: t.ewm(span=3, min_periods=3)),
+        )
+    },
+    "covariance, of each column with its own": lambda t: t.rolling(3).cov(t.shift(), False, 0),
+    "covariance, of all columns with others": lambda t: t.rolling(3).cov(column(t) * FRAME["a"], ddof=0),
+    "correlation, with later rows": lambda t: t.expanding(3).corr(t.shift(1, freq="D") ** 2, pairwise=True),
+    **{
         f"triangles, {name}": lambda t, name=name: getattr(t.rolling(3, 2, win_type="triang"), name)()
         for name in ("mean", "sum", "var", "std")
     },
@@ -62,6 +74,8 @@ WINDOWS = {
     "ewm, biased": lambda t: t.ewm(span=3).std(bias=True),
     "ewm, corr": lambda t: column(t).ewm(span=3).corr(OTHER),
     "ewm, cov": lambda t: column(t).ewm(span=3).cov(OTHER),
+    "groups, cov": lambda t: t.groupby(KEY).expanding(2).cov(),
+    "groups, corr": lambda t: t.groupby(KEY).ewm(span=3).corr().iloc[2:],
     "groups, rolling": lambda t: t.groupby(KEY).rolling(2).mean(),
     "groups, expanding": lambda t: t.groupby(KEY).expanding().sum(),
     "groups, ewm": lambda t: t.groupby(KEY).ewm(span=3).mean(),
@@ -74,6 +88,10 @@ METHODS = {
     "interpolate by time": lambda t: t.where(t > 1.0).interpolate(method="time"),
     "deviation of groups": lambda t: t.groupby(KEY).std(),  # one group has one number
     "quantile of groups": lambda t: t.groupby(KEY).quantile(0.4),
+    "quantile of groups, without texts": lambda t: (
+        (t.to_frame() if t.ndim == 1 else t).assign(text=KEY).groupby(KEY).quantile(0.4, numeric_only=True)
+    ),
+    "function of numbers": lambda t: column(t).map(lambda v: 3.0 if np.isnan(v) else v**2, na_action="ignore"),
     "products of groups": lambda t: t.groupby(KEY).cumprod(),
     "sums of groups": lambda t: t.groupby(KEY).cumsum(),
     "ranks of groups": lambda t: t.groupby(KEY).rank() * t,
@@ -154,6 +172,16 @@ def test_labels_match_pandas(name):
 
     plain = compute(TABLES["frame"](X))
     if not isinstance(plain, np.ndarray):
+        grad(f)(X)
+
+
+def test_groups_are_not_paired_with_another_table():
+    """Pandas computes windows of one group from rows of others."""
+
+    def f(x):
+        return (S * x).groupby(KEY).rolling(2).cov(OTHER * x).sum()
+
+    with pytest.raises(ConversionError, match=r"groups.cov: .* Take groups.apply"):
         grad(f)(X)
 
 

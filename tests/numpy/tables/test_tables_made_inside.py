@@ -91,7 +91,13 @@ def copies_of_constants(x):
     return (values**2).sum() * column.sum()
 
 
+def rows_with_labels_of_their_own(x):
+    parts = (named(x) * x[0, 0]).groupby([0, 1, 1, 2]).apply(lambda part: pd.Series([part["a"].sum()], [len(part)]))
+    return parts.prod() + pd.DataFrame([pd.Series(x[0]), pd.Series(x[1] ** 2)]).loc[1].prod()
+
+
 MADE = {
+    "rows with labels of their own": rows_with_labels_of_their_own,
     "columns": lambda x: named(x)["b"].prod(),
     "keywords": lambda x: pd.DataFrame(data=x, columns=["u", "v", "w"], index=DAYS).loc["2020-01-02", "v"] ** 2,
     "positions": lambda x: pd.DataFrame(x, DAYS, list("abc")).loc["2020-01-02":].mean().prod(),

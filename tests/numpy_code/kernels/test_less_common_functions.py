@@ -15,7 +15,10 @@ import scipy.cluster.hierarchy
 import scipy.cluster.vq
 import scipy.interpolate
 import scipy.optimize
+import scipy.signal
 import scipy.sparse
+import scipy.sparse.csgraph
+import scipy.sparse.linalg
 import scipy.special
 import scipy.stats
 from helpers import differences
@@ -207,6 +210,21 @@ def rebuilt(fun):
     return program
 
 
+def draws_of_constants(x):
+    return (
+        x[:3] * np.random.default_rng(0).gamma(2.0, 2.0, 3) * np.random.default_rng(1).triangular(0.0, 1.0, 2.0, 3)
+        + np.random.default_rng(2).multivariate_normal(np.zeros(3), np.eye(3), method="cholesky") * x[1:]
+        + np.random.RandomState(3).multivariate_normal(np.zeros(3), np.eye(3)) * x[0]
+    ).sum()
+
+
+def constants_by_replaced_functions(x):
+    solved = scipy.sparse.linalg.lsqr(np.diag(TIMES + 1.0), Y)[0]
+    response = scipy.signal.freqresp(([1.0, 1.0], [1.0, 2.0, 2.0]), [0.5, 1.0])[1]
+    without_edges = scipy.sparse.csgraph.shortest_path(np.diag(x))
+    return solved @ x**2 + abs(response[1]) * x[0] * x[1] + np.isinf(without_edges).sum() * x[2]
+
+
 PROGRAMS = {
     "harmonic_mean": lambda x: statistics.harmonic_mean(x) + statistics.harmonic_mean(list(x), [1, 2, 3, 4]),
     "covariance": lambda x: statistics.covariance(x, Y) * statistics.covariance(x, x**2),
@@ -243,11 +261,9 @@ PROGRAMS = {
         scipy.optimize.milp(x, constraints=[np.ones((1, 4)), 1.5, 3.0], bounds=scipy.optimize.Bounds(0, 1)).fun ** 2
     ),
     "transposed coordinates": lambda x: scipy.sparse.csr_array(np.outer(x, x**2)).T @ x @ np.arange(4.0),
-    "draws of constants": lambda x: (
-        x[:3] * np.random.default_rng(0).gamma(2.0, 2.0, 3) * np.random.default_rng(1).triangular(0.0, 1.0, 2.0, 3)
-        + np.random.default_rng(2).multivariate_normal(np.zeros(3), np.eye(3), method="cholesky") * x[1:]
-        + np.random.RandomState(3).multivariate_normal(np.zeros(3), np.eye(3)) * x[0]
-    ).sum(),
+    "draws of constants": draws_of_constants,
+    "rebuilt draws of constants": rebuilt(draws_of_constants),
+    "constants by replaced functions": rebuilt(constants_by_replaced_functions),
     "cmath.isclose": lambda x: (
         x[0] ** 2 if cmath.isclose(complex(x[0], x[1]), complex(0.7, 1.3), rel_tol=0.1) else x[1]
     ),

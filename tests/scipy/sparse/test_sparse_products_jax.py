@@ -4,11 +4,12 @@ import jax
 import numpy as np
 import pytest
 import scipy.sparse
+from helpers import differences
 
 import funcgrad.numpy as fnp
 from funcgrad import grad, vmap
 from funcgrad.errors import InputError
-from funcgrad.interop import jit, to_jax
+from funcgrad.interop import from_numpy, jit, to_jax
 from funcgrad.scipy import sparse
 
 DENSE = np.where(np.random.default_rng(0).random((4, 4)) < 0.6, np.arange(1.0, 17.0).reshape(4, 4), 0.0)
@@ -53,3 +54,34 @@ def test_eigenvalues_under_jit_raise():
     np.testing.assert_allclose(grad(largest)(X), [0, 0, 1, 1], atol=1e-14)
     with pytest.raises(InputError, match="SciPy iterates on NumPy arrays, got JAX's"):
         grad(largest)(jax.numpy.asarray(X))
+
+
+def with_diagonal(x):
+    A = sparse.csr_array(DENSE)
+    A.setdiag(x)
+    return fnp.sum(A.toarray() ** 2)
+
+
+def with_constant_diagonal(x):
+    A = sparse.csr_array((x, (np.arange(4), np.arange(4)[::-1])), shape=(4, 4)) * x[0]
+    A.setdiag(np.array([1.0, 0.0, 2.0, 3.0]))
+    return fnp.sum(A.toarray() ** 2)
+
+
+def with_elements(x):
+    A = scipy.sparse.csr_array(DENSE) * x[3]
+    (first, second, *_), (left, right, *_) = DENSE.nonzero()
+    A[first, left], A[second, right] = x[0] * x[1], x[2]
+    A[DENSE > 5.5] = 2.0
+    A /= 2.0
+    A /= np.arange(1.0, 5.0)
+    return (A.toarray() ** 2).sum()
+
+
+@pytest.mark.parametrize("fun", [with_diagonal, with_constant_diagonal, from_numpy(with_elements)])
+def test_writes_in_functions_that_jax_compiles(fun):
+    expected = grad(fun)(X)
+    np.testing.assert_allclose(expected, differences(fun, X), rtol=1e-6)
+    np.testing.assert_allclose(jax.grad(fun)(X), expected, rtol=1e-12)
+    np.testing.assert_allclose(jax.jit(jax.grad(fun))(X), expected, rtol=1e-12)
+    assert float(jax.jit(fun)(X)) == pytest.approx(float(fun(X)), rel=1e-12)

@@ -1,5 +1,6 @@
 """``jit(f, backend="numpy")``: recorded programs of NumPy calls, which equal the function bit for bit."""
 
+import collections.abc
 import functools
 import itertools
 import pickle
@@ -16,6 +17,7 @@ import pytest
 import scipy.sparse
 from fuzz.generating import generate
 from fuzz.recorded import difference, examine, examine_inside
+from helpers import close
 from operations import cases
 from toolz import compose_left
 
@@ -49,6 +51,7 @@ from funcgrad import (
     vmap,
 )
 from funcgrad.errors import EagerWarning, InputError
+from funcgrad.extend import elementwise
 from funcgrad.transforms import transposing
 from funcgrad.transforms.compiled import agreeing
 from funcgrad.transforms.compiled.plain import MATH, has_same_bits
@@ -172,6 +175,60 @@ def test_static_arguments():
         assert not difference(fast(X, n), f(X, n))
     with pytest.raises(InputError, match="must be hashable"):
         fast(X, [1])
+
+
+def test_derivatives_for_many_static_arguments():
+    """Above 64 values of static arguments, the function runs as it is written."""
+    f = lambda x, n: fnp.sum(fnp.sin(x) ** n)
+    fast = recorded(f, static_argnums=1)
+    for n in (*range(1, 68), 2, 67):
+        assert not difference(fast(X, n), f(X, n))
+        close(grad(fast)(X, n), grad(f)(X, n))
+    close(hessian(fast)(X, 3), hessian(f)(X, 3))
+
+
+OTHER_CONTAINERS = {
+    "ordered dictionary": (lambda p: collections.OrderedDict(a=p["a"] * 2.0), collections.OrderedDict(a=X)),
+    "dictionary with a default": (lambda p: p["a"] * 2.0, collections.defaultdict(float, a=X)),
+    "queue": (lambda p: collections.deque([p[0] * 2.0]), collections.deque([X])),
+    "numbers as keys": (lambda p: {2: p[1] * 2.0, 1: p["a"]}, {1: X, "a": X + 1.0}),
+    "nothing beside": (lambda p: p[0] * 2.0 if p[1] is None else p[1] * p[0], (X, None)),
+}
+
+
+@pytest.mark.parametrize("name", OTHER_CONTAINERS)
+def test_containers_without_a_fast_path(name):
+    fun, value = OTHER_CONTAINERS[name]
+    fast = recorded(fun)
+    for scale in (1.0, 2.0, 3.0):
+        given = tree.map(lambda x, scale=scale: x * scale, value)
+        assert not difference(fast(given), fun(given))
+    if name == "nothing beside":
+        assert not difference(fast((X, X + 1.0)), fun((X, X + 1.0)))
+
+
+def test_functions_that_are_not_hashable_run_as_they_are_written():
+    class Tripled:
+        __hash__ = None
+
+        def __call__(self, x):
+            return x * 3.0
+
+    fun = lambda f, x: f(x) * 2.0
+    with pytest.warns(EagerWarning, match="not hashable"):
+        assert not difference(recorded(fun)(Tripled(), X), fun(Tripled(), X))
+
+
+def test_errors_that_the_function_catches_are_a_path():
+    def f(x):
+        try:
+            return fnp.sum(fnp.linalg.cholesky(fnp.diag(x)))
+        except np.linalg.LinAlgError:
+            return fnp.sum(x) ** 2
+
+    fast = recorded(f)
+    for x in (X, np.abs(X), X - 1.0, 2.0 * np.abs(X)):
+        assert not difference(fast(x), f(x))
 
 
 def test_integers_and_strings_are_part_of_signature():
@@ -754,6 +811,23 @@ def test_transforms_outside_use_the_program(transform):
             assert (type(x), x.dtype) == (type(y), y.dtype)
             np.testing.assert_allclose(x, y, rtol=1e-12, atol=1e-14)
     assert calls() == before
+
+
+def asks_for_methods(x):
+    return isinstance(x, collections.abc.Iterable)
+
+
+def test_program_is_used_beside_code_that_asks_for_methods():
+    """Functions that can reach such code run rebuilt, without the program; a program keeps the names of its module."""
+    counted, calls = counting(lambda x: fnp.sum(fnp.sin(x)))
+    fast = recorded(counted)
+    grad(fast)(X)
+    outer = lambda x: fast(x) * 2.0
+    grad(outer)(X)
+    before = calls()
+    grad(outer)(X)
+    assert calls() == before
+    assert asks_for_methods([])
 
 
 def test_program_is_used_after_a_block():
@@ -1981,6 +2055,35 @@ def saved(fast, folder, check):
         f"import numpy as np\nfrom kept import kept\n{check}"
     )
     return subprocess.run([sys.executable, "-I", "-c", code], check=True, capture_output=True, text=True).stdout
+
+
+RATE = 2.0
+
+
+def raised(x, rate=RATE, *, more=RATE + 1.0):
+    return x**rate + more
+
+
+def test_saved_functions_with_defaults_and_others_on_their_line(tmp_path):
+    on_one_line = (lambda xp, x: x * 2.0, lambda xp, x: x * 0.5)
+    double, half = [elementwise(f"times_{i}", fun, dx=lambda x: x) for i, fun in enumerate(on_one_line)]
+    power = elementwise("power_and_more", lambda xp, x: raised(x), dx=lambda x: 2.0 * x)
+    f = lambda x: double(x) - half(x) + power(x)
+    fast = recorded(f)
+    assert not difference(
+        fast(X), f(X)
+    )  # an operation is compiled in its first call, which is no write of the function
+    out = saved(fast, tmp_path, f"print(kept(np.array({X.tolist()})).tolist())")
+    assert out.strip() == str(f(X).tolist())
+
+
+def test_saved_module_of_a_lambda_can_be_imported(tmp_path):
+    fast = recorded(lambda x: fnp.sin(x) * x)
+    fast(X)
+    fast.save(tmp_path / "kept.py")
+    names = {}
+    exec((tmp_path / "kept.py").read_text(encoding="utf-8"), names)
+    assert not difference(names["function"](X), np.sin(X) * X)
 
 
 def test_saved_module_needs_numpy_only(tmp_path):

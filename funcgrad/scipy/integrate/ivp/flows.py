@@ -278,8 +278,6 @@ class Flow:
         """Return the slopes at states along all axes but the last, at times with the same leading axes."""
         shape = backend.shape_of(y)
         count = int(np.prod(shape[:-1]))
-        if not count:
-            return fnp.zeros(shape)
         times, states = fnp.reshape(t, (count,)), fnp.reshape(y, (count, shape[-1]))
         if not self.one_by_one:
             try:

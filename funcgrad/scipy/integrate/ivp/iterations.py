@@ -189,8 +189,6 @@ def _weights(T: Any) -> Any:
     times = T.ravel()
     found = np.zeros((count, s, m))
     first = -(-m // s)  # the first step with enough of them
-    if count <= first:
-        return found
     ends = s * np.arange(first, count)
     nodes = times[ends[:, None] + np.arange(-m, 0)]
     gaps = nodes[:, :, None] - nodes[:, None, :] + np.eye(m)

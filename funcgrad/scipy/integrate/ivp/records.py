@@ -27,9 +27,6 @@ from funcgrad.scipy.integrate.ivp.nordsieck import (
     with_evaluation_buffer,
 )
 
-#: Names of the arrays of a record, in the order in which operations take them.
-ARRAYS = ("S", "X", "T", "U", "V", "P", "Q", "TS", "TX", "origin", "scale")
-
 #: Largest length of a short state: dense Jacobians of all its stages are computed at once.
 SHORT = 24
 #: Number of stages of a step with unknown formula: SciPy's LSODA takes longer steps than its Radau.
