@@ -100,19 +100,15 @@ def special(xp: Any, name: str) -> Callable[..., Any]:
         InputError: JAX has no such function.
     """
     if xp.__name__ == "numpy":
-        return _special_of_scipy(name)
+        module = sys.modules.get("scipy.special") or import_scipy(f"scipy.special.{name}", "scipy.special")
+        found: Callable[..., Any] = getattr(module, name)
+        return found
     of_jax: Callable[..., Any] | None = getattr(importlib.import_module("jax.scipy.special"), name, None)
     if of_jax is None:
         raise InputError(
             f"scipy.special.{name}: JAX has no kernel for it, got JAX arrays. Pass NumPy arrays, outside of jax.jit."
         )
     return of_jax
-
-
-@cache
-def _special_of_scipy(name: str) -> Callable[..., Any]:
-    found: Callable[..., Any] = getattr(import_scipy(f"scipy.special.{name}", "scipy.special"), name)
-    return found
 
 
 def private_special(xp: Any, name: str) -> Callable[..., Any]:

@@ -447,7 +447,9 @@ _END: Record = (1, None)
 _SMALL = 128
 
 
-def _visit(pending: dict[int, Any], heap: list[Record], owned: set[int]) -> None:
+def _visit(  # noqa: C901, PLR0912 - calls for each record would cost a tenth
+    pending: dict[int, Any], heap: list[Record], owned: set[int]
+) -> None:
     """Visit the records in order, until only cotangents of leaves are left."""
     watcher = None if blocks.last_entered() is None else blocks.current().watcher
     observed: Any = None if watcher is None else watcher.backward_pass(pending)

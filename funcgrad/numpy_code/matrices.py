@@ -327,8 +327,13 @@ def _reduced(name: str) -> Callable[..., Any]:
     def method(self: Matrix, axis: Any = None, dtype: Any = None, out: Any = None, **options: Any) -> Any:
         options |= {} if dtype is None else {"dtype": dtype}
         if axis is None:
-            return getattr(self._val, name)(**options)
-        return matrix(getattr(self._val, name)(axis=axis, keepdims=True, **options))
+            found = getattr(self._val, name)(**options)
+        else:
+            found = matrix(getattr(self._val, name)(axis=axis, keepdims=True, **options))
+        if out is None:
+            return found
+        arrays_of(out)[...] = arrays_of(found)
+        return out
 
     return method
 

@@ -32,6 +32,13 @@ def of_its_class(x):
     return type(found)(x.reshape(2, 3)) * found[0, 1]
 
 
+def reduced_into(x):
+    sums, largest = np.asmatrix(np.zeros((1, 3))), np.asmatrix(np.zeros((2, 1)))
+    assert wide(x).sum(axis=0, out=sums) is sums
+    np.max(wide(x), axis=1, out=largest)
+    return largest * sums
+
+
 def texts(x):
     """Texts of constant matrices; a shape that no matrix has."""
     constant = np.asmatrix(np.eye(2))
@@ -112,6 +119,7 @@ PROGRAMS = {
     "solver of SciPy": lambda x: scipy.linalg.solve(square(x), row(x).T) + scipy.linalg.expm(A=square(x) / 9),
     "banded system": lambda x: scipy.linalg.solve_banded((1, 1), np.matrix([x[:2], x[1:3] + 9, x[:2]]), x[:2]),
     "blocks of SciPy": lambda x: scipy.linalg.block_diag(square(x), [row(x)[0, 0]]),
+    "into a matrix": reduced_into,
     "a number": lambda x: (row(x) * row(x).T).item() + float((row(x) * row(x).T)[0, 0]),
 }
 
