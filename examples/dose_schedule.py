@@ -29,7 +29,7 @@ def concentrations(rates, amounts, times, wanted):
     ends = [*[times[i] for i in range(1, len(amounts))], HOURS]
     for i, end in enumerate(ends):
         y = y + fnp.stack([amounts[i], 0.0])
-        at = times[i] + wanted * (end - times[i])
+        at = (1 - wanted) * times[i] + wanted * end  # not after the end by a rounding error
         part = integrate.solve_ivp(flow, (times[i], end), y, "DOP853", at, args=(rates,), rtol=1e-7, atol=1e-7)
         found.append((at, part.y[0]))
         y = part.y[:, -1]

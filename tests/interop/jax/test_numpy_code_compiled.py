@@ -285,8 +285,12 @@ def test_statistics_of_unknown_numbers_keep_nans():
     assert np.isnan(jit(scipy.stats.skew)(x))
     errors = jit(lambda x: scipy.stats.sem(x, axis=1, keepdims=True))(np.stack([x, X]))
     assert np.isnan(errors).tolist() == [[True], [False]]
-    with pytest.raises(StagingError):
-        jit(lambda x: scipy.stats.skew(x, nan_policy="omit"))(x)
+    omitting = lambda x: scipy.stats.skew(x, nan_policy="omit")
+    if at_least(scipy, "1.18.0"):  # its code selects x[~mask]
+        assert jit(omitting)(x) == pytest.approx(omitting(x))
+    else:
+        with pytest.raises(StagingError):
+            jit(omitting)(x)
 
 
 def test_root_that_has_not_converged_has_no_derivative_in_jax():
