@@ -492,11 +492,16 @@ def _leave_path(fun: Any, level: int) -> None:
 
 
 def _remember(fun: Any, level: int) -> bool:
-    """Let later calls run ``fun`` rebuilt; return whether they will."""
+    """Let later calls run ``fun`` rebuilt; return whether they rebuild more of it than before.
+
+    A transform has the code of its function, of which an earlier call may have rebuilt more.
+    """
     code = _code_of(fun)
-    if code is not None:
-        facts_of(code, fun).rebuild(level)
-    return code is not None
+    facts = None if code is None else facts_of(code, fun)
+    if facts is None or (facts.level or 0) >= level:
+        return False
+    facts.rebuild(level)
+    return True
 
 
 def _log(*message: Any) -> None:

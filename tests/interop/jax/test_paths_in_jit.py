@@ -551,3 +551,22 @@ def test_a_function_that_asks_otherwise_each_time_is_refused():
 
     with pytest.raises(StagingError, match="must branch in the same way"):
         jit(impure)(1.0)
+
+
+def chosen(x):
+    y = x * 2 if x[0] > 0 else x
+    found = y[y > 1]
+    return found.item(np.argmin(np.abs(found)))
+
+
+def zone(x):
+    y = x[0] if x[1] > 0 else -x[0]
+    return y * (2.0, 3.0)[int(x[0]) // 10]
+
+
+def test_gradients_of_functions_that_cannot_be_compiled_name_the_reason():
+    with pytest.raises(StagingError, match=r"the number of true entries of a mask \(x\[mask\]\), at .*`return found\."):
+        jit(grad(chosen))(np.array([0.3, 1.4]))
+    with pytest.raises(StagingError, match="got a request for an integer from an array"):
+        jit(grad(zone))(np.array([12.0, 1.0]))
+    np.testing.assert_array_equal(grad(chosen)(np.array([0.3, 1.4])), [0.0, 2.0])
