@@ -21,7 +21,7 @@ from funcgrad.graph import report_answer
 from funcgrad.numpy.creation import as_buffer
 from funcgrad.numpy.plain_values.concretization import as_number, as_python, check_text, concrete
 from funcgrad.numpy.plain_values.hints import user_line
-from funcgrad.numpy.plain_values.texts import TracedText, has_all_digits, with_source
+from funcgrad.numpy.plain_values.texts import TracedText, has_all_digits, reads_back, with_source
 from funcgrad.numpy.tables.containers import unlabel_number
 from funcgrad.numpy_code.metaclasses import members_of
 from funcgrad.numpy_code.replacements import current_run, is_worker
@@ -207,8 +207,9 @@ class FormatString(str):
             return with_source(text, _parts(values))
         for x in traced:
             current_run().note_text(x, text)
-        alone = self.count("%") == 1 and self.strip()[:1] == "%" and self.strip()[-1:] in "eEgGs"
-        whole = alone and (has_all_digits(self) or self.strip() == "%s")
+        alone = self.count("%") == 1 and self.strip()[:1] == "%" and self.strip()[-1:] in "eEfFgGs"
+        spec = self.strip()[1:]
+        whole = alone and (has_all_digits(self) or spec == "s" or reads_back(traced[0], spec))
         return TracedText.of(text, traced[0], whole)
 
 

@@ -34,7 +34,7 @@ from funcgrad.core import (
 from funcgrad.errors import ConcretizationError, ConversionError, ReadOnlyError
 from funcgrad.graph import report_answer
 from funcgrad.numpy.plain_values.hints import hints_for_request, standard_library_hint, user_frame, user_line
-from funcgrad.numpy.plain_values.texts import TracedText, Unshared, has_all_digits, refuse_text
+from funcgrad.numpy.plain_values.texts import TracedText, Unshared, has_all_digits, reads_back, refuse_text
 from funcgrad.shared_state import followed_paths, note_answer, note_refusal, open_path, pending_refusals
 from funcgrad.writable import is_buffer, make_buffer
 
@@ -251,11 +251,12 @@ def _format(x: Tracer, spec: str) -> str:
     bottom = plain_value(x)
     if backend.is_jax_tracer(bottom):
         return str(x)
+    is_complete = has_all_digits(spec) or reads_back(x, spec)
     if x.shape or _innermost_batch(x) is None:
-        return as_traced_text(x, format(bottom, spec), has_all_digits(spec))  # NumPy refuses to format arrays
+        return as_traced_text(x, format(bottom, spec), is_complete)  # NumPy refuses to format arrays
     shown: Any = {"all": lambda number: format(number, spec)}
     text = np.array2string(np.asarray(bottom), formatter=shown, threshold=20, edgeitems=2)
-    return as_traced_text(x, text, has_all_digits(spec))
+    return as_traced_text(x, text, is_complete)
 
 
 def as_traced_text(x: Tracer, text: str, is_complete: bool, describes: bool = False) -> str:

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 from weakref import ref
 
+import numpy as np
+
 from funcgrad.backend import is_jax_tracer
 from funcgrad.core import Tracer, join_repetition, plain_value, traces_of
 from funcgrad.errors import ConcretizationError, ConversionError
@@ -205,3 +207,14 @@ def has_all_digits(spec: str) -> bool:
     """Whether ``format(x, spec)`` has enough digits to read the number back bit for bit."""
     found = re.search(r"\.(\d+)([eEgG])", spec)
     return not spec or (found is not None and int(found[1]) >= (16 if found[2] in "eE" else 17))
+
+
+def reads_back(x: Tracer, spec: str) -> bool:
+    """Whether ``spec`` asks for 17 decimals or more (``.18f``) and all numbers of ``x`` are read back bit for bit.
+
+    Later runs of a recorded program have other numbers, of which nothing is known.
+    """
+    found = re.fullmatch(r"[<>+ -]?\d*\.(\d+)[fF]", spec)
+    if found is None or int(found[1]) < 17 or any(trace.is_bit_exact for trace in traces_of([x])):
+        return False
+    return all(float(format(number, spec)) == number for number in np.ravel(plain_value(x)).tolist())

@@ -57,10 +57,15 @@ WHOLE = {
     "stripped": lambda x: float(format(x, ">30.17g").strip()),
     "numpy": lambda x: np.float64(f"{x:.17g}"),
     "computed": lambda x: float(f"{x * 1.0:.17g}"),
+    "decimals": lambda x: float(f"{x:.18f}"),
+    "decimals of a chosen number": lambda x: float(("{:." + str(18) + "f}").format(x)),
+    "percent decimals": lambda x: float("%.18f" % x),  # noqa: UP031
 }
 CUT = {
     "digits": lambda x: float(f"{x:.3f}"),
     "percent": lambda x: float("%.3f" % x),  # noqa: UP031
+    "decimals of a small number": lambda x: float(f"{x * 1e-6 / 3:.18f}"),
+    "few decimals": lambda x: float(f"{x:.16f}"),
     "parts": lambda x: float(f"{x:.17g}"[:4]),
     "joined": lambda x: float(f"{x:.17g}" + "e1"),
     "joined before": lambda x: float("1" + f"{x:.17g}"),
