@@ -562,3 +562,23 @@ def test_sparse_check_without_scipy_sparse_loaded(monkeypatch):
     monkeypatch.delitem(sys.modules, "scipy.sparse")
     assert is_sparse_family(family)
     assert not is_sparse_family(int)
+
+
+@pytest.mark.parametrize("kind", [*COMPRESSED, *FILLED, sparse.coo_matrix])
+def test_functions_of_numpy_that_call_methods_of_matrices(kind):
+    constant = kind(np.array([[1.0, 2.0, 0.0], [0.0, -3.0, 4.0]]))
+
+    def f(x):
+        A = sparse.csr_matrix(constant * x[0])
+        sums = np.sum(A) * x[1] + np.mean(A) + np.max(A) * x[1] + np.min(A)
+        of_constant = np.sum(constant) * x[0] + np.max(sparse.csr_matrix(constant)) * x[1] + np.mean(constant) * x[0]
+        last = np.transpose(A)[1, 0] * np.argmax(A.toarray()) + np.reshape(A, (3, 2)).tocsr()[0, 1]
+        return sums + of_constant + last + (np.shape(A)[1] + np.ndim(constant)) * x[0]
+
+    np.testing.assert_allclose(grad(f)(np.array([1.5, 0.5])), differences(f, np.array([1.5, 0.5]), 1e-3), rtol=1e-9)
+
+
+def test_sums_of_rows_by_a_function_of_numpy():
+    f = lambda x: np.sum(sparse.csr_array(M * x), axis=1) @ np.array([1.0, 2.0]) + np.sum(M, axis=0)[0, 1] * x
+    assert grad(f)(0.5) == 3.0 + 14.0 + 6.0
+    assert vmap(grad(f))(np.array([0.5, 2.0])).tolist() == [23.0, 23.0]

@@ -13,7 +13,7 @@ import numpy as np
 import funcgrad.numpy as fnp
 from funcgrad.numpy_code.conversions import is_traced
 from funcgrad.numpy_code.own import known_value
-from funcgrad.numpy_code.sparse.recognition import sparse_class
+from funcgrad.numpy_code.sparse.recognition import call_function, sparse_class
 
 
 class CoordinateArray:
@@ -28,6 +28,7 @@ class CoordinateArray:
     """
 
     __array_ufunc__ = None
+    call_function = call_function
     format = "coo"
 
     def __init__(self, data: Any, coords: Any, shape: Any) -> None:

@@ -27,6 +27,7 @@ from funcgrad.numpy_code.sparse.older import older_class_methods
 from funcgrad.numpy_code.sparse.recognition import (
     ARRAY_CLASSES,
     FILLABLE_CLASSES,
+    call_function,
     changes_module,
     is_funcgrad_matrix,
     is_scipy_matrix,
@@ -57,6 +58,7 @@ class ConstantMatrix:
 
     __array_ufunc__ = None  # an ndarray on the left leaves the operator to this class
     __class__ = property(lambda self: type(self.matrix))
+    call_function = call_function
     type_of = staticmethod(lambda x: _replacement_for(x.matrix))  # what ``type(x)`` is in rebuilt code
 
     def __init__(self, matrix: Any, values_buffer: Any = None, *, is_mutable: bool = False) -> None:
@@ -292,6 +294,7 @@ class FillableMatrix:
 
     __array_ufunc__ = None
     __class__ = property(lambda self: type(self.matrix))
+    call_function = call_function
     type_of = staticmethod(lambda x: _replacement_for(x.matrix))
     __slots__ = ("matrix", "traced_values")
 
@@ -477,7 +480,7 @@ def replacement_class(scipy_class: type) -> Any:
             """Return a matrix of this class with the values of a SciPy matrix."""
             return _in_format(scipy_class, form, make(matrix))
 
-    methods = {**_methods(scipy_class, base, form), "scipy_class": scipy_class}
+    methods = {**_methods(scipy_class, base, form), "scipy_class": scipy_class, "call_function": call_function}
     methods |= members.methods_of_format(form, scipy_class)
     if scipy_class.__name__.endswith("_array") and hasattr(scipy_class, "__getitem__"):
         methods["__getitem__"] = item_method(methods["__getitem__"])

@@ -75,3 +75,16 @@ def is_sparse_class(cls: type) -> bool:
         and cls.__name__ in ARRAY_CLASSES | FILLABLE_CLASSES
         and getattr(home, cls.__name__, None) is cls
     )
+
+
+#: Functions of NumPy that call a method, or read an attribute, of an argument that is no array.
+_FUNCTIONS = frozenset(("argmax", "argmin", "max", "mean", "min", "reshape", "sum", "transpose"))
+_OTHER_NAMES = {"amax": "max", "amin": "min"}
+
+
+def call_function(self: Any, name: str, operation: Any, args: Any, kwargs: Any) -> Any:
+    """Return the result of a function of NumPy whose first argument is this sparse matrix, as NumPy computes it."""
+    name = _OTHER_NAMES.get(name, name)
+    if name in ("ndim", "shape", "size"):
+        return getattr(self, name)
+    return getattr(self, name)(*args[1:], **kwargs) if name in _FUNCTIONS else operation(*args, **kwargs)
