@@ -16,6 +16,7 @@ tells for each element where its value comes from.
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable
 from math import prod
 from typing import Any, NoReturn, cast
@@ -165,6 +166,8 @@ def _as_array(x: Tracer, y: Any) -> Any:
     Dates and texts are converted if ``x`` has such a dtype. As in NumPy, None becomes NaN for an inexact ``x``, and a
     text the number that it shows.
     """
+    if isinstance(y, (range, array, memoryview)):
+        return np.asarray(y)
     if isinstance(y, (str, bytes)) and x.dtype.kind in "iufc":
         return _number_in(y, x.dtype)
     if x.dtype.kind in "fc":

@@ -66,6 +66,8 @@ def view(x: Tracer, dtype: Any = None, type: Any = None) -> Array:
     if isinstance(type, builtins.type) and issubclass(type, np.ndarray) and type is not np.ndarray:
         _refuse_class(x, type)
     to = x.dtype if dtype is None else np.dtype(dtype)
+    if is_buffer(x) and builtins.type(x._val) is np.ndarray and to.kind in "mM" and type is None:
+        return x._val.view(to)  # times take no traced values
     # a constant needs no derivative, so its bits may be shown
     is_plain = is_buffer(x) and builtins.type(x._val) is np.ndarray and to.kind in "biufcSU"
     if type not in (None, np.ndarray) or (to not in viewable_dtypes(x.dtype) and not is_plain):

@@ -159,3 +159,14 @@ def number_added_to_windows_of_a_constant(x):
 def test_a_write_that_names_an_element_several_times_raises(f):
     with pytest.raises(InputError, match=r"several times, so what NumPy writes depends on its order.*the array itself"):
         grad(f)(X)
+
+
+def test_integers_viewed_as_times():
+    def f(x):
+        days = np.array([1, 2, 4]) * 2
+        spans = days.view("timedelta64[D]")
+        dates = np.array([0, 31, 60]).view("datetime64[D]") + spans
+        month = (dates.astype("datetime64[M]") - np.datetime64("1970-01")).astype(int)
+        return math.sin(x) * (spans / np.timedelta64(1, "D")).sum() + x * month.sum()
+
+    assert grad(f)(0.5) == pytest.approx(14.0 * math.cos(0.5) + 3.0, rel=1e-14)

@@ -2,7 +2,9 @@
 
 import contextlib
 import copy
+import math
 import threading
+from array import array
 
 import jax
 import numpy as np
@@ -1243,3 +1245,15 @@ def test_writes_to_arrays_from_outside_of_a_recorded_function():
     recorded = lambda x: jit(around(x))(y)
     for slope in (grad(recorded), jacfwd(recorded), lambda x: vmap(grad(recorded))(x[None])[0]):
         np.testing.assert_allclose(slope(x), columns, rtol=1e-8, atol=1e-9)
+
+
+@pytest.mark.parametrize("numbers", [range(3, 5), array("d", [3.0, 4.0]), memoryview(np.array([3.0, 4.0]))])
+def test_writes_of_ranges_and_of_arrays_of_python(numbers):
+    def f(x):
+        y = np.zeros(3)
+        y[0] = math.sin(x)
+        y[1:] = numbers
+        return (y * y[::-1]).sum() + y[1] * x
+
+    assert grad(f)(0.5) == pytest.approx(8.0 * math.cos(0.5) + 3.0, rel=1e-14)
+    assert vmap(grad(f))(np.array([0.5, 0.5])).tolist() == [grad(f)(0.5)] * 2
