@@ -7,6 +7,7 @@ the traced numbers that it shows and their texts, and compares what is read with
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Callable
 from functools import wraps
 from types import GeneratorType
@@ -14,7 +15,7 @@ from typing import Any
 
 from funcgrad.core import Tracer
 from funcgrad.numpy.plain_values.concretization import check_text, refuse_conversion
-from funcgrad.numpy.plain_values.texts import with_source
+from funcgrad.numpy.plain_values.texts import TracedText, with_source
 from funcgrad.numpy.tables.containers import table_constructor
 from funcgrad.numpy_code.conversions import plain_values, shown_value
 from funcgrad.numpy_code.libraries import package_of
@@ -105,7 +106,21 @@ def function_of_texts(fun: Any) -> Any:
         return refusing_traced(fun)
     if package_of(getattr(fun, "__module__", None)) == "pandas":
         return function_of_pandas(fun)
+    if fun is warnings.warn:
+        return _warn
     return _writing(fun) if fun in (json.dump, json.dumps) else fun
+
+
+@wraps(warnings.warn)
+def _warn(message: Any, category: Any = None, stacklevel: int = 1, source: Any = None, **kwargs: Any) -> None:
+    """Warn; a warning is no data, so its text may show the numbers of all examples of a batch, or unknown ones."""
+    if isinstance(message, Warning):
+        message.args = tuple([_plain_text(x) for x in message.args])
+    warnings.warn(_plain_text(message), category, stacklevel + 1, source, **kwargs)
+
+
+def _plain_text(x: Any) -> Any:
+    return str.__str__(x) if type(x) is TracedText else x
 
 
 def _writing(fun: Any) -> Any:

@@ -68,7 +68,7 @@ from funcgrad.writable import COPY_ON_WRITE, Proxy, is_buffer, make_buffer
 _FUNCTIONS = (FunctionType, BuiltinFunctionType)
 #: Packages that are not rebuilt, but whose names are replaced.
 _MIRRORED = frozenset(
-    (*reading.READER_MODULES, *reading.TABLE_CLASSES, "functools", "importlib", "itertools", "sympy", "sys")
+    (*reading.READER_MODULES, *reading.TABLE_CLASSES, "functools", "importlib", "itertools", "sympy", "sys", "warnings")
 )
 #: Function whose result is rebuilt: SymPy makes functions that compute with NumPy, SciPy and ``math``.
 _MAKER_OF_FUNCTIONS = ("sympy.utilities.lambdify", "lambdify")

@@ -774,3 +774,27 @@ def test_texts_that_show_no_number_any_more_are_refused():
     with pytest.raises(ConversionError, match="the text shows a traced number"):
         grad(f)(0.5)
     assert grad(lambda x: x * float((str(x) + "abc").rstrip("abc")))(0.5) == 1.0
+
+
+def test_warnings_show_the_numbers_of_all_examples():
+    def f(x):
+        y = math.sin(x)
+        warnings.warn(f"got {y:.2f}", RuntimeWarning, stacklevel=1)
+        warnings.warn(UserWarning("now {:.1f}".format(x)), stacklevel=1)  # noqa: UP032
+        return y * x
+
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        slope = vmap(grad(f))(np.array([0.5, 1.5]))
+        line = sys._getframe().f_lineno
+        recorded = jit(f, backend="numpy")(0.5)
+    np.testing.assert_allclose(slope, np.sin([0.5, 1.5]) + np.array([0.5, 1.5]) * np.cos([0.5, 1.5]), rtol=1e-14)
+    assert recorded == pytest.approx(0.5 * math.sin(0.5))
+    texts = [str(one.message) for one in found]
+    assert texts[:2] == ["got [0.48 1.00]", "now [0.5 1.5]"]
+    assert not any(issubclass(one.category, EagerWarning) for one in found)
+    assert all(one.filename == __file__ and one.lineno < line for one in found)
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        assert float(jit(grad(f))(0.5)) == pytest.approx(slope[0])
+    assert len(found) == 2
