@@ -5,6 +5,7 @@ What the code names is looked up in globals, closure variables, modules and attr
 
 from __future__ import annotations
 
+import dis
 import re
 import sys
 from collections.abc import Iterable, Iterator
@@ -47,6 +48,8 @@ def reachable(fun: Any) -> Iterator[Any]:
         kind = type(value)
         if kind in DATA or id(value) in seen or issubclass(kind, ModuleType):
             continue
+        if kind is dict and "__builtins__" in value and "__name__" in value:  # the names of a whole module
+            continue
         seen[id(value)] = value
         yield value
         if kind is FunctionType:
@@ -71,16 +74,18 @@ def reachable(fun: Any) -> Iterator[Any]:
 
 
 def own_codes(values: Iterable[Any]) -> Iterator[CodeType]:
-    """Yield the codes of the functions among ``values`` that are not of a library."""
-    for value in values:
-        if type(value) is FunctionType and not is_of_library(value):
-            yield value.__code__
+    """Return the codes of the functions among ``values`` that are not of a library, nor made by funcgrad."""
+    codes = (value.__code__ for value in values if type(value) is FunctionType and not is_of_library(value))
+    return (code for code in codes if not code.co_filename.startswith("<funcgrad"))
 
 
 def named_values(fun: FunctionType) -> list[Any]:
-    """Return the global values that the code of ``fun`` names, and what it names in modules."""
+    """Return global values that the code of ``fun`` names, modules that it may import, and what it names in them."""
     names = names_in(fun.__code__)
-    found = [fun.__globals__[name] for name in names if name in fun.__globals__]
+    given = fun.__globals__
+    found = [
+        given[name] if name in given else sys.modules[name] for name in names if name in given or name in sys.modules
+    ]
     modules = {id(x): x for x in found if isinstance(x, ModuleType)}
     waiting = list(modules.values())
     while waiting:
@@ -175,6 +180,59 @@ def asks_for_methods(code: CodeType) -> bool:
     )
 
 
+#: Names of types of numbers and arrays: a traced value is of none of them where code asks by ``type(x)``.
+_NUMBER_TYPES = frozenset(
+    (
+        *("Complex", "Integral", "Number", "Real", "complex", "complex128", "complexfloating", "float", "float64"),
+        *("floating", "generic", "inexact", "int", "integer", "ndarray", "number"),
+    )
+)
+_COMPARISONS = frozenset(("COMPARE_OP", "CONTAINS_OP", "IS_OP"))
+#: Number of instructions after ``type`` within which its result is compared.
+_MOST_INSTRUCTIONS = 12
+
+
+def compares_types(code: CodeType) -> bool:
+    """Whether a code, or that of a function inside, may compare ``type(x)`` with a type of numbers or arrays.
+
+    Example:
+        >>> compares_types((lambda x: type(x) is float).__code__), compares_types((lambda x: type(x)()).__code__)
+        (True, False)
+    """
+    if "type" in code.co_names:
+        given = list(dis.get_instructions(code))
+        if any(_is_compared(given, i) for i in _places_of("type", given)):
+            return True
+    return any(compares_types(x) for x in code.co_consts if type(x) is CodeType)
+
+
+def _is_compared(given: list[dis.Instruction], start: int) -> bool:
+    """Whether the type that is asked for at ``start`` is compared with a type of numbers or arrays, or with several."""
+    before, after = given[max(start - 3, 0) : start], given[start + 1 : start + _MOST_INSTRUCTIONS]
+    if any(one.argval == "issubclass" for one in before):
+        return _names_numbers(after)
+    calls = 1 if given[start].argval == "type" else 0
+    for i, one in enumerate(after):
+        calls -= one.opname.startswith("CALL")
+        if calls < 0 or "JUMP" in one.opname:
+            return False
+        if one.opname in _COMPARISONS:
+            return one.opname == "CONTAINS_OP" or _names_numbers(before[-1:] + after[:i])
+        if one.opname.startswith("STORE_"):  # compared later
+            return any(_is_compared(given, j) for j in _places_of(one.argval, given) if j > start)
+    return False
+
+
+def _places_of(name: str, given: list[dis.Instruction]) -> list[int]:
+    """Return the indices of the instructions that load ``name``."""
+    loads = ("LOAD_DEREF", "LOAD_FAST", "LOAD_GLOBAL", "LOAD_NAME")
+    return [i for i, one in enumerate(given) if one.argval == name and one.opname.startswith(loads)]
+
+
+def _names_numbers(given: list[dis.Instruction]) -> bool:
+    return any(type(one.argval) is str and one.argval in _NUMBER_TYPES for one in given)
+
+
 #: Methods of loggers, which print the error of a text that cannot be filled, and go on.
 _LOGGING = frozenset(("critical", "debug", "error", "exception", "info", "log", "warn", "warning"))
 #: Places for numbers in a text, such as "%.3f".
@@ -204,7 +262,7 @@ def codes_and_needs(fun: Any, run: Any = None) -> tuple[list[CodeType], bool]:
     """Return the codes of the functions that ``fun`` can reach, and whether to run it rebuilt from its first call.
 
     So run functions that can reach tables or certain functions of SciPy, functions that log numbers, and functions that
-    ask for methods; but not those of one namespace, see ``from_array_api``. ``run`` is what calls ``fun``.
+    ask for methods or types; but not those of one namespace, see ``from_array_api``. ``run`` is what calls ``fun``.
     """
     modules = ((sys.modules.get(home), names) for home, names in _AT_ONCE.items())
     at_once = {id(vars(module)[name]) for module, names in modules if module is not None for name in names}
@@ -214,7 +272,9 @@ def codes_and_needs(fun: Any, run: Any = None) -> tuple[list[CodeType], bool]:
         return codes, True
     runs = [run, *[vars(value).get("run") for value in values if hasattr(type(value), "apply_transform")]]
     of_one_namespace = any(getattr(one, "of_one_namespace", False) for one in runs)
-    return codes, not of_one_namespace and any(asks_for_methods(code) or logs_numbers(code) for code in codes)
+    return codes, not of_one_namespace and any(
+        asks_for_methods(code) or logs_numbers(code) or compares_types(code) for code in codes
+    )
 
 
 def deciding(args: tuple[Any, ...], kwargs: dict[str, Any], argnums: Any = 0) -> tuple[Any, ...]:
