@@ -14,6 +14,7 @@ import numpy as np
 
 from funcgrad.backend import is_array_class
 from funcgrad.core import Tracer
+from funcgrad.numpy_code.bisections import halves_intervals
 from funcgrad.numpy_code.calls import IdentityCache, with_calls
 from funcgrad.numpy_code.conversions import holds_traced
 from funcgrad.numpy_code.examples import is_public, with_example_loop
@@ -23,6 +24,7 @@ from funcgrad.numpy_code.metaclasses import members_of
 from funcgrad.numpy_code.names import public_modules_of
 from funcgrad.numpy_code.replacements import PLAIN_TYPES, Run, current_run
 from funcgrad.numpy_code.scope import globals_object, globals_of, replaced_calls
+from funcgrad.numpy_code.searches import warning_of_search
 
 _EMPTY: Any = object()
 #: Types of global values that do not refer to a function.
@@ -112,6 +114,7 @@ class _Plan:
         assigned_cells: those that stay the program's own, because the functions assign to them.
         assigned: global names that the functions assign to.
         assigns: whether ``assigned_cells`` or ``assigned`` has names.
+        bisects: whether the functions halve an interval, as bisections do.
     """
 
     code: CodeType
@@ -120,6 +123,7 @@ class _Plan:
     assigned_cells: frozenset[str]
     assigned: frozenset[str]
     assigns: bool
+    bisects: bool
 
 
 def _plan_of(fun: FunctionType, translate: Any) -> _Plan:
@@ -130,7 +134,7 @@ def _plan_of(fun: FunctionType, translate: Any) -> _Plan:
         made = with_calls(source, replaced_calls(fun.__globals__))
         shared, assigned = assigned_variables(code), assigned_variables(code, scope="GLOBAL")
         own, sets = made.replace() if made is code else made, bool(shared or assigned)
-        plan = _Plan(own, fun.__module__, code.co_freevars, shared, assigned, sets)
+        plan = _Plan(own, fun.__module__, code.co_freevars, shared, assigned, sets, halves_intervals(code))
         translate.plans.put(code, plan)
     return plan
 
@@ -168,6 +172,8 @@ def rebuild(fun: FunctionType, translate: Any) -> tuple[FunctionType, bool]:
     shown: Any = built
     if is_public(fun, public_modules_of(fun)):
         shown = with_example_loop(built, f"{fun.__module__}.{fun.__name__}")
+    elif plan.bisects:
+        shown = warning_of_search(built, fun)
     if lasting:
         imported = translate.imported_globals.get(fun.__globals__.get("__name__")) is names
         if watched or fun.__closure__ or not (imported or _is_inert(fun.__globals__)):

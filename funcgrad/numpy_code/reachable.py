@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad.core import Tracer
+from funcgrad.numpy_code.bisections import halves_intervals
 from funcgrad.numpy_code.libraries import is_kept, module_of, package_of
 from funcgrad.numpy_code.mathematics import NUMBER_MODULES
 from funcgrad.numpy_code.metaclasses import members_of, mro_of, names_of
@@ -261,8 +262,8 @@ _AT_ONCE = {
 def codes_and_needs(fun: Any, run: Any = None) -> tuple[list[CodeType], bool]:
     """Return the codes of the functions that ``fun`` can reach, and whether to run it rebuilt from its first call.
 
-    So run functions that can reach tables or certain functions of SciPy, functions that log numbers, and functions that
-    ask for methods or types; but not those of one namespace, see ``from_array_api``. ``run`` is what calls ``fun``.
+    So run functions that can reach tables or certain functions of SciPy, functions that log numbers or ask for methods
+    or types, and bisections; but not those of one namespace, see ``from_array_api``. ``run`` is what calls ``fun``.
     """
     modules = ((sys.modules.get(home), names) for home, names in _AT_ONCE.items())
     at_once = {id(vars(module)[name]) for module, names in modules if module is not None for name in names}
@@ -273,7 +274,7 @@ def codes_and_needs(fun: Any, run: Any = None) -> tuple[list[CodeType], bool]:
     runs = [run, *[vars(value).get("run") for value in values if hasattr(type(value), "apply_transform")]]
     of_one_namespace = any(getattr(one, "of_one_namespace", False) for one in runs)
     return codes, not of_one_namespace and any(
-        asks_for_methods(code) or logs_numbers(code) or compares_types(code) for code in codes
+        asks_for_methods(code) or logs_numbers(code) or compares_types(code) or halves_intervals(code) for code in codes
     )
 
 
