@@ -8,6 +8,7 @@ of this module, which keep what a text shows, see ``local_calls``.
 from __future__ import annotations
 
 import dis
+from string import Formatter
 from threading import get_ident
 from types import CodeType
 from typing import Any
@@ -39,7 +40,12 @@ def join_of(x: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 def format_of(x: Any, *args: Any, **kwargs: Any) -> Any:
-    """Return ``x.format(...)``."""
+    """Return ``x.format(...)``; a text that only shows a number, ``"{:.17g}".format(y)``, is that of the number."""
+    if isinstance(x, str) and len(args) == 1 and is_traced(args[0]):
+        parts = list(Formatter().parse(x))
+        literal, name, spec, conversion = parts[0] if len(parts) == 1 else (x, None, None, None)
+        if not literal and name in ("", "0") and conversion is None and "{" not in str(spec):
+            return format(args[0], spec or "")
     found = x.format(*args, **kwargs)
     return with_source(found, map(str, filter(is_traced, (*args, *kwargs.values())))) if isinstance(x, str) else found
 

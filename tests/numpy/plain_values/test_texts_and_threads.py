@@ -409,6 +409,7 @@ def test_text_round_trip_keeps_derivative(name):
     f = WHOLE[name]
     assert grad(lambda x: f(x) * x)(0.7) == pytest.approx(1.4)
     assert jvp(f, (0.7,), (1.0,)) == (0.7, 1.0)
+    np.testing.assert_allclose(vmap(grad(lambda x: f(x) * x))(np.array([0.7, 0.3])), [1.4, 0.6], rtol=1e-15)
     with as_written(), pytest.raises((ConversionError, ValueError)):
         grad(f)(0.7)
 
