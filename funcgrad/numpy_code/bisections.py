@@ -12,6 +12,7 @@ _HALVES = frozenset((2, 2.0, 0.5))
 #: Instructions that go back to the begin of a loop.
 _LOOPS = frozenset(code for name, code in dis.opmap.items() if "BACKWARD" in name)
 _VARIABLES = ("LOAD_DEREF", "LOAD_FAST", "STORE_DEREF", "STORE_FAST")
+_SMALL = dis.opmap.get("LOAD_SMALL_INT")
 #: One step of a code: whether a variable is stored, and its name; or an operator or a constant.
 _Step = tuple[str, Any]
 
@@ -25,11 +26,17 @@ def halves_intervals(code: CodeType) -> bool:
         >>> halves_intervals((lambda a, b: (a + b) / 2).__code__)
         False
     """
-    has_loop = not _LOOPS.isdisjoint(code.co_code[::2])
     of_index = "int" in code.co_names  # it has no derivative
-    if has_loop and not of_index and _is_bisection(list(_steps(dis.get_instructions(code)))):
+    is_likely = _halves(code) and not of_index and not _LOOPS.isdisjoint(code.co_code[::2])
+    if is_likely and _is_bisection(list(_steps(dis.get_instructions(code)))):
         return True
     return any(halves_intervals(x) for x in code.co_consts if type(x) is CodeType)
+
+
+def _halves(code: CodeType) -> bool:
+    """Whether a code has the constants 2 or 0.5; Python 3.14 has small integers in the instructions."""
+    constants = [x for x in code.co_consts if type(x) in (int, float)]
+    return not _HALVES.isdisjoint(constants) or (_SMALL is not None and bytes((_SMALL, 2)) in code.co_code)
 
 
 def _steps(instructions: Iterable[dis.Instruction]) -> Iterator[_Step]:

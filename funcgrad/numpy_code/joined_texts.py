@@ -8,7 +8,7 @@ of this module, which keep what a text shows, see ``local_calls``.
 from __future__ import annotations
 
 import dis
-from string import Formatter
+from importlib import import_module
 from threading import get_ident
 from types import CodeType
 from typing import Any
@@ -42,7 +42,7 @@ def join_of(x: Any, *args: Any, **kwargs: Any) -> Any:
 def format_of(x: Any, *args: Any, **kwargs: Any) -> Any:
     """Return ``x.format(...)``; a text that only shows a number, ``"{:.17g}".format(y)``, is that of the number."""
     if isinstance(x, str) and len(args) == 1 and is_traced(args[0]):
-        parts = list(Formatter().parse(x))
+        parts = list(import_module("string").Formatter().parse(x))  # a module that few programs need
         literal, name, spec, conversion = parts[0] if len(parts) == 1 else (x, None, None, None)
         if not literal and name in ("", "0") and conversion is None and "{" not in str(spec):
             return format(args[0], spec or "")

@@ -19,6 +19,7 @@ import numpy as np
 
 from funcgrad.core import Tracer
 from funcgrad.numpy_code.bisections import halves_intervals
+from funcgrad.numpy_code.calls import IdentityCache
 from funcgrad.numpy_code.libraries import is_kept, module_of, package_of
 from funcgrad.numpy_code.mathematics import NUMBER_MODULES
 from funcgrad.numpy_code.metaclasses import members_of, mro_of, names_of
@@ -32,6 +33,8 @@ _PACKAGES = frozenset(("numpy", "scipy", *NUMBER_MODULES))
 #: Types of values that run no code and choose no path, and of values that may choose the path of a function.
 DATA_TYPES = frozenset((np.ndarray, np.float64, float, complex, tuple, list, dict, Tracer))
 _CHOOSING = (bool, type(None))
+#: Whether codes compare types or bisect.
+_KNOWN = IdentityCache()
 #: Flag of classes that a program made, see ``Py_TPFLAGS_HEAPTYPE`` in Python's C interface.
 _MADE = 1 << 9
 
@@ -273,9 +276,16 @@ def codes_and_needs(fun: Any, run: Any = None) -> tuple[list[CodeType], bool]:
         return codes, True
     runs = [run, *[vars(value).get("run") for value in values if hasattr(type(value), "apply_transform")]]
     of_one_namespace = any(getattr(one, "of_one_namespace", False) for one in runs)
-    return codes, not of_one_namespace and any(
-        asks_for_methods(code) or logs_numbers(code) or compares_types(code) or halves_intervals(code) for code in codes
-    )
+    asked = (asks_for_methods, logs_numbers, _compares_or_bisects)  # the quickest first
+    return codes, not of_one_namespace and any(any(map(ask, codes)) for ask in asked)
+
+
+def _compares_or_bisects(code: CodeType) -> bool:
+    known: bool | None = _KNOWN.get(code)
+    if known is None:
+        known = compares_types(code) or halves_intervals(code)
+        _KNOWN.put(code, known)
+    return known
 
 
 def deciding(args: tuple[Any, ...], kwargs: dict[str, Any], argnums: Any = 0) -> tuple[Any, ...]:
