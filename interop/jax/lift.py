@@ -97,6 +97,8 @@ def _as_numpy_would(primitive: Primitive, args: Sequence[Any]) -> Sequence[Any]:
     if not any(isinstance(a, jax.Array) and a.dtype.kind in "biu" for a in args):
         return args
     given = [_WEAK.get(a.dtype.kind, a.dtype) if getattr(a, "weak_type", False) else _kind(a) for a in args]
+    if all(isinstance(kind, type) for kind in given):  # Python's numbers, or counters that stand for them: they stay so
+        return args
     loop = ufunc.resolve_dtypes((*given, *[None] * ufunc.nout))
     if loop[-1].kind not in "fc":
         return args

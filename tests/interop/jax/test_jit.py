@@ -31,6 +31,7 @@ from funcgrad import (
     custom_jvp,
     custom_vjp,
     debug_nans,
+    fori_loop,
     grad,
     hessian,
     hvp,
@@ -850,3 +851,14 @@ def test_several_devices():
         [sys.executable, "-W", "error", "-c", code], env=environment, text=True, capture_output=True, check=False
     )
     assert done.stdout == "done\n", done.stderr
+
+
+@pytest.mark.parametrize("x", [np.float32(1.0), np.array(1.0, np.float32), np.ones(2, np.float32)])
+def test_counter_of_a_loop_keeps_single_precision(x):
+    def f(x):
+        return fori_loop(0, 3, lambda i, c: c * 0.5 + 0.1 * i - i / 4, x)
+
+    found = jit(f)(x)
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found, f(x), rtol=1e-6)
+    np.testing.assert_allclose(jit(grad(lambda x: fnp.sum(f(x))))(x), grad(lambda x: fnp.sum(f(x)))(x), rtol=1e-6)
