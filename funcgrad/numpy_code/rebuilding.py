@@ -92,7 +92,7 @@ class Rebuilt:
             if not are_same(checks):
                 plan.watched.refresh()
             call = plan.lasting  # the same call, for what a function of a few numbers can afford
-            if call is None or kwargs or not are_unreplaced(map(type, args)):
+            if call is None or kwargs or not _are_unreplaced(map(type, args)):
                 out = plan.call(run, True, args, kwargs)
             else:
                 out = call(*args)
@@ -160,7 +160,7 @@ class _CallPlan:
         translate, built = self.translate, self.built
         if translate.replaces_arrays and not is_in_transform():  # nothing is traced, and arrays need no replacement
             translate, built = _TRANSLATORS[FUNCTIONS], None
-        if not are_unreplaced(map(type, args)):
+        if not _are_unreplaced(map(type, args)):
             args = tuple(map(translate.argument, args))
         if self.owner is not None:
             args = (translate.owner(self.owner, run, begins), *args)
@@ -191,7 +191,7 @@ REBUILDER.append(lambda fun: Rebuilt(fun, WRITABLE_ARRAYS))
 
 #: Types of arguments and results of a rebuilt function that need no replacement.
 _UNREPLACED = PLAIN_TYPES | {Tracer}
-are_unreplaced = _UNREPLACED.issuperset
+_are_unreplaced = _UNREPLACED.issuperset
 
 
 def _with_original_classes(out: Any) -> Any:
